@@ -1,0 +1,73 @@
+//! What every subcommand shares: exit codes, error text, man pages. JSON goes to stdout, messages to stderr.
+
+use std::process::ExitCode;
+
+/// The exit codes of the command line: an interface, tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: yes, clean, READY, intact.
+    Yes,
+    /// 1: no: NOT_READY, altered, something would be refused or changed.
+    No,
+    /// 2: usage or configuration.
+    Usage,
+    /// 3: INSUFFICIENT, incomplete, cannot check.
+    Insufficient,
+    /// 4: ERROR: could not be computed, or the record was altered.
+    Error,
+}
+
+impl Exit {
+    /// An error that reached `main`: what its source asked for with [`with_exit`], else 2 (could not run).
+    pub fn of_error(error: &anyhow::Error) -> Self {
+        error.chain().find_map(|e| e.downcast_ref::<Failed>()).map_or(Self::Usage, |f| f.exit)
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Yes => 0u8,
+            Exit::No => 1,
+            Exit::Usage => 2,
+            Exit::Insufficient => 3,
+            Exit::Error => 4,
+        })
+    }
+}
+
+/// An error with an exit code of its own.
+#[derive(Debug)]
+pub struct Failed {
+    exit: Exit,
+    message: String,
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// An error that ends the command with this exit code.
+pub fn with_exit(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    Failed { exit, message: message.into() }.into()
+}
+
+/// Prints an error and its causes, one a line, to stderr.
+pub fn explain(error: &anyhow::Error) {
+    eprintln!("error: {error}");
+    for cause in error.chain().skip(1) {
+        eprintln!("  because: {cause}");
+    }
+}
+
+/// Writes one man page per command.
+pub fn man_pages(command: clap::Command, dir: &std::path::Path) -> anyhow::Result<Exit> {
+    std::fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(command, dir)?;
+    println!("{}", dir.display());
+    Ok(Exit::Yes)
+}

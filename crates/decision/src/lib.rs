@@ -1,0 +1,1 @@
+//! What the record proves: plans, tallies, verdict.

@@ -1,0 +1,1 @@
+//! What changed between two contracts: changed places and the rename map.

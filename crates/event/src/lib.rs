@@ -1,0 +1,17 @@
+//! What arrives: calls, mirrored calls, coverage and clocks, and how each wire format is read.
+//!
+//! Pure: bytes in, records out. Arguments and results stay the exact text that arrived ([`RawValue`]); nothing is
+//! parsed here that the comparison does not need.
+
+mod decode;
+mod record;
+mod time;
+
+pub use decode::{decode, DecodeError, Decoded, Preset};
+pub use record::{
+    Interval, Json, Text,
+    CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Loss, Outcome, Record, Status,
+    Suppression, Upstream,
+};
+pub use serde_json::value::RawValue;
+pub use time::{Day, Timestamp};

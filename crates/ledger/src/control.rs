@@ -1,0 +1,146 @@
+//! Entries of the control chain and the state they fold to.
+
+use lastcall_contract::Digest;
+use lastcall_event::{Day, Preset, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What a source's records are taken for. Exclusive within a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Production calls alone: every call is `not_executed`.
+    ToolCalls,
+    /// Calls with what the mirror's candidates made of them.
+    MirroredCalls,
+}
+
+/// What kind of stream a source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// A file of JSON Lines.
+    File,
+    /// One standard input.
+    Stdin,
+    /// A topic on a cluster.
+    Topic,
+}
+
+/// A (current, candidate) pair under one epoch. All definitions and the configuration are objects of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Tool.
+    pub tool_id: String,
+    /// Current contract id, `tool_id@version`.
+    pub current: String,
+    /// Digest of the current definition, an object of the ledger.
+    pub current_digest: Digest,
+    /// Candidate contract id.
+    pub candidate: String,
+    /// Digest of the candidate definition, an object of the ledger.
+    pub candidate_digest: Digest,
+    /// Digest of the pair's configuration (renames, normalization, severity map, adapter), an object of the ledger.
+    pub config_digest: Digest,
+    /// Digest of the epoch: pair, configuration and comparator version.
+    pub epoch: Digest,
+    /// The comparator version of the epoch.
+    pub comparator: u32,
+}
+
+/// One entry of the control chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Control {
+    /// The first entry of the chain.
+    Genesis {
+        /// The ledger's id.
+        ledger_id: String,
+    },
+    /// A stream that is read.
+    Source {
+        /// Unique name.
+        name: String,
+        /// Role.
+        role: Role,
+        /// Kind of stream.
+        source_kind: SourceKind,
+        /// How its messages are read.
+        preset: Preset,
+        /// Milliseconds after its end for which a day stays open.
+        lateness_ms: i64,
+    },
+    /// Compare this pair from now on; nothing is scored by it.
+    Observe {
+        /// The pair.
+        pair: Pair,
+    },
+    /// Stop comparing this pair.
+    Unobserve {
+        /// Tool.
+        tool_id: String,
+        /// Candidate contract id.
+        candidate: String,
+    },
+    /// Fixes the rule before the evidence.
+    Register {
+        /// Digest of the plan, an object of the ledger.
+        plan: Digest,
+        /// The pair.
+        pair: Pair,
+        /// First scored UTC day.
+        scored_from: Day,
+        /// Names of the sources whose calls count (`*` at the end matches any rest).
+        sources: Vec<String>,
+        /// Only this cohort's calls count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cohort: Option<String>,
+        /// Who registered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// Ends a registration's window.
+    EndWindow {
+        /// Sequence number of its `Register` entry.
+        registration: u64,
+        /// Why.
+        reason: String,
+    },
+    /// Call ids of planted faults or synthetic calls, committed before they are produced.
+    Plant {
+        /// Tool.
+        tool_id: String,
+        /// Candidate contract id.
+        candidate: String,
+        /// Digest of the list, an object of the ledger.
+        list: Digest,
+        /// How many calls.
+        count: u64,
+    },
+    /// A verdict that was given.
+    Verdict {
+        /// Sequence number of the registration.
+        registration: u64,
+        /// `READY`, `NOT_READY`, `INSUFFICIENT` or `ERROR`.
+        verdict: String,
+        /// The last closed day that it rests on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        closed_through: Option<Day>,
+        /// Digest of the verdict document, an object of the ledger.
+        document: Digest,
+    },
+}
+
+/// What every entry of every chain carries around its body.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry<B> {
+    /// Sequence number in its chain, from 0.
+    pub seq: u64,
+    /// Digest of the predecessor's bytes; `None` for the first.
+    pub previous: Option<Digest>,
+    /// Random id of the writer (32 hex digits).
+    pub writer: String,
+    /// The latest of the writer's clock, the predecessor's `at` and the named control entry's.
+    pub at: Timestamp,
+    /// The body.
+    pub body: B,
+}

@@ -1,0 +1,1 @@
+//! Calls into the ledger: the recorder's state machine, files and standard input.

@@ -1,0 +1,1 @@
+//! How a verdict is shown: text, JSON and HTML with inline SVG.
