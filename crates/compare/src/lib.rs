@@ -2,10 +2,25 @@
 //!
 //! Pure, total and deterministic. Everything that can be is prepared once per pair; nothing is compiled per call.
 
+mod arguments;
 mod category;
+mod compare;
+mod config;
+mod declared;
+mod literal;
+mod number;
+mod outcome;
+mod pair;
+mod parse;
+mod refusal;
+mod side;
 mod types;
 
 pub use category::{Category, Severity};
+pub use compare::{ParsedCall, compare, compare_parsed, parse_call};
+pub use config::{AdapterMap, Drop, Normalization, PairConfig, SeverityMap, Waiver};
+pub use pair::{PrepareError, PreparedPair, config_bytes, config_digest, epoch_digest};
+pub use parse::{MAX_LEVELS, Parsed, parse_arguments};
 pub use types::{Comparison, ComparisonResult, Discrepancy, Evidence, Reason};
 
 /// Raised only when the snapshot corpus changes an answer; part of every epoch.

@@ -1,1 +1,17 @@
 //! What changed between two contracts: changed places and the rename map.
+//!
+//! Pure. Rules and proofs, witnesses and lint come on top of the same walk; nothing here judges a call.
+
+mod doc;
+mod generate;
+mod near;
+mod places;
+mod pointer;
+mod rename;
+
+pub use doc::SchemaDoc;
+pub use generate::{Aim, Generator, Rng, agreeing, showing, valid};
+pub use near::names_are_near;
+pub use places::{Place, PlaceKind, changed_places};
+pub use pointer::{Pattern, escape, join, tokens};
+pub use rename::{Rename, inferred_renames};

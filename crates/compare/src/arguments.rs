@@ -1,0 +1,262 @@
+//! Effective arguments of both sides, after normalization (comparison.md section 4). Raw before normalized: this runs
+//! after validation and records each rule that turned a difference into agreement.
+
+use std::collections::BTreeSet;
+
+use chrono::DateTime;
+use lastcall_diff::{join, tokens};
+use serde_json::Value;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+use crate::category::Category;
+use crate::declared::conjuncts_default;
+use crate::literal::Literal;
+use crate::number::Decimal;
+use crate::pair::PreparedPair;
+
+/// Compares what current acts on with what the candidate says it acted on.
+pub(crate) struct ArgumentComparison<'p> {
+    pair: &'p PreparedPair,
+    /// The call's arguments as parsed, to find which nodes speak of a place.
+    arguments: &'p Value,
+    /// Fields that something else explains; nothing is reported at or below them.
+    explained: &'p [String],
+    /// Differences.
+    pub found: Vec<(String, Category)>,
+    /// Rules that turned a difference into agreement.
+    pub rules: BTreeSet<&'static str>,
+}
+
+impl<'p> ArgumentComparison<'p> {
+    pub fn new(pair: &'p PreparedPair, arguments: &'p Value, explained: &'p [String]) -> Self {
+        Self { pair, arguments, explained, found: Vec::new(), rules: BTreeSet::new() }
+    }
+
+    pub fn compare(&mut self, current: &Literal<'_>, candidate: &Literal<'_>) {
+        self.value(current, candidate, "");
+    }
+
+    fn is_explained(&self, pointer: &str) -> bool {
+        self.explained.iter().any(|e| {
+            !e.is_empty() && (pointer == e || pointer.strip_prefix(e.as_str()).is_some_and(|r| r.starts_with('/')))
+        })
+    }
+
+    fn report(&mut self, pointer: &str, category: Category) {
+        if !self.is_explained(pointer) {
+            self.found.push((pointer.to_owned(), category));
+        }
+    }
+
+    fn value(&mut self, a: &Literal<'_>, b: &Literal<'_>, pointer: &str) {
+        match (a, b) {
+            (Literal::Object(x), Literal::Object(y)) => {
+                for (key, value) in x {
+                    let at = join(pointer, key);
+                    match y.get(key) {
+                        Some(other) => self.value(value, other, &at),
+                        None => self.dropped(value, &at),
+                    }
+                }
+                for (key, value) in y.iter().filter(|(k, _)| !x.contains_key(*k)) {
+                    self.added(value, &join(pointer, key));
+                }
+            }
+            (Literal::List(x), Literal::List(y)) => self.lists(x, y, pointer),
+            _ => {
+                if !self.equal(a, b, pointer) {
+                    self.report(pointer, Category::ArgumentChanged);
+                }
+            }
+        }
+    }
+
+    fn dropped(&mut self, value: &Literal<'_>, at: &str) {
+        if *value == Literal::Null && self.pair.normalization.absent_is_null.has(at) {
+            self.rules.insert("absent_is_null");
+        } else if self.is_shared_default(value, at) {
+            self.rules.insert("same_default");
+        } else {
+            self.report(at, Category::ArgumentDropped);
+        }
+    }
+
+    fn added(&mut self, value: &Literal<'_>, at: &str) {
+        if *value == Literal::Null && self.pair.normalization.absent_is_null.has(at) {
+            self.rules.insert("absent_is_null");
+        } else if self.is_shared_default(value, at) {
+            self.rules.insert("same_default");
+        } else {
+            self.report(at, Category::ArgumentAdded);
+        }
+    }
+
+    /// Absent equals the default only where both declare the same one.
+    fn is_shared_default(&self, value: &Literal<'_>, at: &str) -> bool {
+        let path: Vec<String> = tokens(at).collect();
+        let (old, new) = (&self.pair.current, &self.pair.candidate);
+        let a = conjuncts_default(&old.doc, &old.at(self.arguments, &path)).map(Value::to_string);
+        let b = conjuncts_default(&new.doc, &new.at(self.arguments, &path)).map(Value::to_string);
+        match (a.as_deref().and_then(Literal::parse), b.as_deref().and_then(Literal::parse)) {
+            (Some(a), Some(b)) => a.same(&b) && a.same(value),
+            _ => false,
+        }
+    }
+
+    fn lists(&mut self, x: &[Literal<'_>], y: &[Literal<'_>], pointer: &str) {
+        if x.len() != y.len() {
+            return self.report(pointer, Category::ArgumentChanged);
+        }
+        let in_order = x.iter().zip(y).all(|(a, b)| a.same(b));
+        if !in_order && same_items(x, y) {
+            if self.pair.normalization.unordered.has(pointer) {
+                self.rules.insert("unordered");
+            } else {
+                self.report(pointer, Category::ArgumentChanged);
+            }
+            return;
+        }
+        for (i, (a, b)) in x.iter().zip(y).enumerate() {
+            self.value(a, b, &join(pointer, &i.to_string()));
+        }
+    }
+
+    /// Equal after normalization; the rule that made it so is recorded.
+    fn equal(&mut self, a: &Literal<'_>, b: &Literal<'_>, pointer: &str) -> bool {
+        let n = &self.pair.normalization;
+        match (a, b) {
+            (Literal::Number(x), Literal::Number(y)) => {
+                let same = Decimal::same(x, y);
+                if same && x != y {
+                    self.rules.insert("number_identity");
+                }
+                same
+            }
+            (Literal::Text(x), Literal::Text(y)) => {
+                if x == y {
+                    return true;
+                }
+                if !n.verbatim.has(pointer) {
+                    if nfc(x) == nfc(y) {
+                        self.rules.insert("unicode_nfc");
+                        return true;
+                    }
+                    if collapsed(&nfc(x)) == collapsed(&nfc(y)) {
+                        self.rules.insert("white_space");
+                        return true;
+                    }
+                }
+                let (x, y) = (collapsed(&nfc(x)), collapsed(&nfc(y)));
+                if n.enum_case.has(pointer) && x.to_lowercase() == y.to_lowercase() {
+                    self.rules.insert("enum_case");
+                    return true;
+                }
+                let instant = |s: &str| DateTime::parse_from_rfc3339(s).ok().map(|t| (t.timestamp(), t.timestamp_subsec_nanos()));
+                if n.dates.has(pointer) && instant(&x).is_some() && instant(&x) == instant(&y) {
+                    self.rules.insert("dates");
+                    return true;
+                }
+                let same_amount = match (amount(&x), amount(&y)) {
+                    (Some((c, v)), Some((d, w))) => c == d && Decimal::same(&v, &w),
+                    _ => false,
+                };
+                if n.currency.has(pointer) && same_amount {
+                    self.rules.insert("currency");
+                    return true;
+                }
+                if n.numeric_strings.has(pointer) && is_number(&x) && is_number(&y) && Decimal::same(&x, &y) {
+                    self.rules.insert("numeric_strings");
+                    return true;
+                }
+                false
+            }
+            (Literal::Text(text), Literal::Number(number)) | (Literal::Number(number), Literal::Text(text)) => {
+                let text = text.trim();
+                let same = is_number(text)
+                    && Decimal::same(text, number)
+                    && (n.numeric_strings.has(pointer) || self.takes_string_and_number(pointer));
+                if same {
+                    self.rules.insert("numeric_strings");
+                }
+                same
+            }
+            _ => a == b,
+        }
+    }
+
+    fn takes_string_and_number(&self, pointer: &str) -> bool {
+        let path: Vec<String> = tokens(pointer).collect();
+        let current = &self.pair.current;
+        let mut nodes = Vec::new();
+        let at = current.at(self.arguments, &path);
+        at.iter().for_each(|node| current.doc.conjuncts(node, &mut nodes));
+        let mut text = false;
+        let mut number = false;
+        // a type list, or branches of a union that say the one and the other
+        let parent = path.split_last().map(|(last, up)| (last, current.at(self.arguments, up)));
+        let declared: Vec<&Value> = match &parent {
+            Some((last, nodes)) => current.member(nodes, last),
+            None => vec![current.doc.root()],
+        };
+        let mut all = nodes;
+        for node in declared {
+            current.doc.conjuncts(node, &mut all);
+            for key in ["anyOf", "oneOf"] {
+                let branches = node.get(key).and_then(Value::as_array).into_iter().flatten();
+                branches.for_each(|b| current.doc.conjuncts(b, &mut all));
+            }
+        }
+        for stated in all.iter().filter_map(|n| n.get("type")) {
+            let names: Vec<&str> = match stated {
+                Value::String(t) => vec![t],
+                Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+                _ => continue,
+            };
+            text |= names.contains(&"string");
+            number |= names.contains(&"number") || names.contains(&"integer");
+        }
+        text && number
+    }
+}
+
+/// The same items, each as often, in any order.
+fn same_items(x: &[Literal<'_>], y: &[Literal<'_>]) -> bool {
+    if x.len() > 512 {
+        return false; // a hostile list: it is then compared item by item
+    }
+    let mut left: Vec<&Literal<'_>> = y.iter().collect();
+    x.iter().all(|a| match left.iter().position(|b| a.same(b)) {
+        Some(at) => {
+            left.swap_remove(at);
+            true
+        }
+        None => false,
+    })
+}
+
+fn nfc(text: &str) -> std::borrow::Cow<'_, str> {
+    if is_nfc(text) { text.into() } else { text.nfc().collect::<String>().into() }
+}
+
+fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A JSON number literal, and nothing around it.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let leading_zero = matches!(digits, [b'0', b'0'..=b'9', ..]); // 007 is a code, not a number
+    digits.first().is_some_and(u8::is_ascii_digit) && !leading_zero && Decimal::parse(text).is_some()
+}
+
+/// `EUR 12.50`, `12.50 EUR`, `EUR12.50`: an ISO 4217 code before or after a decimal; nothing else.
+fn amount(text: &str) -> Option<(String, String)> {
+    let is_code = |c: &str| c.len() == 3 && c.bytes().all(|b| b.is_ascii_uppercase());
+    let (head, tail) = (text.get(..3)?, text.get(3..)?);
+    if is_code(head) && is_number(tail.trim()) {
+        return Some((head.to_owned(), tail.trim().to_owned()));
+    }
+    let at = text.len().checked_sub(3)?;
+    let (head, tail) = (text.get(..at)?, text.get(at..)?);
+    (is_code(tail) && is_number(head.trim())).then(|| (tail.to_owned(), head.trim().to_owned()))
+}

@@ -1,0 +1,683 @@
+//! The comparison of one call, in the order of comparison.md section 8: parse, fidelity, candidate not observed,
+//! validator gave up, number precision, acceptance; then arguments and outcome.
+
+use std::collections::BTreeMap;
+
+use lastcall_diff::{PlaceKind, join, tokens};
+use lastcall_event::{CallRecord, Candidate, CandidateInput, Fidelity, Status, Suppression};
+use serde_json::Value;
+
+use crate::arguments::ArgumentComparison;
+use crate::category::{Category, Severity};
+use crate::declared::{Found, search};
+use crate::literal::Literal;
+use crate::number::is_precise;
+use crate::outcome::{Depth, Ended, broken_output, compare_outcomes, optional_key};
+use crate::pair::PreparedPair;
+use crate::parse::{Parsed, parse_arguments};
+use crate::refusal::{Cause, Complaint, Judgement, judge};
+use crate::side::{Side, names_null, requires};
+use crate::types::{Comparison, ComparisonResult, Discrepancy, Evidence, Reason};
+
+/// The arguments of a call, parsed once for all its pairs.
+pub type ParsedCall = Result<Parsed, Reason>;
+
+/// Parses a call's arguments: the exact string where there is one, else the value's text.
+///
+/// # Errors
+/// The reason why they are no argument object.
+pub fn parse_call(call: &CallRecord<'_>) -> ParsedCall {
+    parse_arguments(argument_text(call))
+}
+
+fn argument_text<'a>(call: &'a CallRecord<'_>) -> &'a str {
+    match &call.arguments_text {
+        Some(text) => text,
+        None => call.arguments.get().unwrap_or_default(),
+    }
+}
+
+/// What one call shows under one pair. Total, deterministic.
+pub fn compare(pair: &PreparedPair, call: &CallRecord<'_>) -> Comparison {
+    compare_parsed(pair, call, &parse_call(call))
+}
+
+/// As [`compare`], with arguments that were parsed before.
+pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &ParsedCall) -> Comparison {
+    let parsed = match parsed {
+        Ok(parsed) => parsed,
+        Err(reason) => {
+            let refused = call.outcome.status == Status::InvalidArguments;
+            let result =
+                if refused { ComparisonResult::BothRejected } else { ComparisonResult::Unresolved };
+            return ended(result, *reason, Evidence::default());
+        }
+    };
+    if call.fidelity == Fidelity::Normalized {
+        return ended(ComparisonResult::Unresolved, Reason::Normalized, Evidence::default());
+    }
+    let row = call.candidates.iter().find(|c| *c.contract_id == *pair.candidate.id);
+    if row.is_none() && (!call.candidates.is_empty() || call.upstream.is_some()) {
+        return ended(ComparisonResult::Unresolved, Reason::NoCandidate, Evidence::default());
+    }
+    if let Some((result, reason)) = row.and_then(not_observed) {
+        return ended(result, reason, Evidence::default());
+    }
+    Work { pair, call, parsed, row, adapted: None }.run()
+}
+
+fn ended(result: ComparisonResult, reason: Reason, evidence: Evidence) -> Comparison {
+    Comparison {
+        result,
+        reason: Some(reason),
+        discrepancies: Vec::new(),
+        evidence,
+        rules: Vec::new(),
+        touched: Vec::new(),
+        disagreed_at: Vec::new(),
+    }
+}
+
+fn not_observed(candidate: &Candidate<'_>) -> Option<(ComparisonResult, Reason)> {
+    let unresolved = |reason| Some((ComparisonResult::Unresolved, reason));
+    match candidate.status {
+        Status::TimedOut => unresolved(Reason::TimedOut),
+        Status::Shed => unresolved(Reason::Shed),
+        Status::Unavailable => unresolved(Reason::Unavailable),
+        Status::RateLimited => unresolved(Reason::RateLimited),
+        Status::Timeout => unresolved(Reason::Timeout),
+        Status::SampledOut => Some((ComparisonResult::Excluded, Reason::SampledOut)),
+        _ => None,
+    }
+}
+
+struct Work<'w, 'c> {
+    pair: &'w PreparedPair,
+    call: &'w CallRecord<'c>,
+    parsed: &'w Parsed,
+    row: Option<&'w Candidate<'c>>,
+    /// What the adapter made of the arguments, parsed.
+    adapted: Option<Parsed>,
+}
+
+/// A difference before the severity map.
+struct Finding {
+    field: String,
+    category: Category,
+    refused: bool,
+    keyword: Option<String>,
+    location: Option<String>,
+    note: Option<String>,
+}
+
+impl Finding {
+    fn plain(field: String, category: Category) -> Self {
+        Self { field, category, refused: false, keyword: None, location: None, note: None }
+    }
+}
+
+impl<'w> Work<'w, '_> {
+    fn run(mut self) -> Comparison {
+        let mut findings = Vec::new();
+        if let Some(row) = self.row.filter(|r| r.input == CandidateInput::Adapted) {
+            if let Some(done) = self.adapt(row, &mut findings) {
+                return done;
+            }
+        }
+        let evidence = Evidence { validation: true, ..Evidence::default() };
+        let input = self.adapted.as_ref().map_or(&self.parsed.value, |p| &p.value);
+        let (old, new) = (&self.pair.current, &self.pair.candidate);
+        let current = judge(&old.validator, &old.doc, &old.hidden, &self.parsed.value);
+        let candidate = judge(&new.validator, &new.doc, &new.hidden, input);
+        if matches!(current, Judgement::Undecided) || matches!(candidate, Judgement::Undecided) {
+            return ended(ComparisonResult::Unresolved, Reason::Undecided, evidence);
+        }
+        let inexact = self.adapted.as_ref().map_or(self.parsed.inexact, |p| p.inexact || self.parsed.inexact);
+        if inexact && self.imprecise_where_it_matters() {
+            return ended(ComparisonResult::Unresolved, Reason::NumberPrecision, evidence);
+        }
+        let mut rules = Vec::new();
+        let own = complaints(current);
+        let (theirs, folded) = self.fold_case(complaints(candidate), input);
+        if folded {
+            rules.push("enum_case");
+        }
+
+        let outcome = &self.call.outcome;
+        let executed = outcome.status != Status::InvalidArguments && outcome.was_executed();
+        let current_accepts = executed || (outcome.status != Status::InvalidArguments && own.is_empty());
+        let (candidate_ran, candidate_refused_by_run) = self.candidate_ran();
+        let candidate_accepts = !candidate_refused_by_run && (candidate_ran || theirs.is_empty());
+        let unenforced = executed && !own.is_empty();
+
+        match (current_accepts, candidate_accepts) {
+            (false, false) => {
+                return Comparison { reason: None, ..ended(ComparisonResult::BothRejected, Reason::Widened, evidence) };
+            }
+            (false, true) => return ended(ComparisonResult::Excluded, Reason::Widened, evidence),
+            (true, false) => {
+                if unenforced && !candidate_refused_by_run && theirs.iter().all(|c| own.iter().any(|o| o.same_as(c))) {
+                    return ended(ComparisonResult::BothRejected, Reason::BothUnenforced, evidence);
+                }
+                self.refused(&own, &theirs, unenforced, candidate_refused_by_run, &mut findings);
+            }
+            (true, true) => {
+                let found = self.searched();
+                self.resolve(found, Vec::new(), &mut findings);
+                if candidate_ran {
+                    for complaint in theirs.iter().filter(|c| !own.iter().any(|o| o.same_as(c))) {
+                        findings.push(Finding {
+                            keyword: Some(complaint.keyword.clone()),
+                            location: Some(complaint.location.clone()),
+                            ..Finding::plain(complaint.field.clone(), Category::SchemaRuntimeMismatch)
+                        });
+                    }
+                }
+            }
+        }
+        let mut evidence = evidence;
+        if current_accepts && candidate_accepts {
+            if let Some(row) = self.row {
+                if self.adapted.is_none() {
+                    self.arguments(row, &mut findings, &mut rules, &mut evidence);
+                }
+                match self.outcome(row, &mut findings, &mut evidence) {
+                    Ok(()) => {}
+                    Err(reason) => return ended(ComparisonResult::Excluded, reason, evidence),
+                }
+            }
+        }
+        self.finish(findings, rules, evidence)
+    }
+
+    /// Whether the candidate ran the call under suppression, and whether it ran and refused.
+    fn candidate_ran(&self) -> (bool, bool) {
+        let Some(row) = self.row else { return (false, false) };
+        let can_run = !matches!(row.suppression, Suppression::Stub | Suppression::NotExecuted);
+        let executed = row.executed.unwrap_or(matches!(row.status, Status::Ok | Status::BusinessError));
+        let refused = can_run && row.status == Status::InvalidArguments;
+        (can_run && executed && !refused, refused)
+    }
+
+    // ---- refusals -------------------------------------------------------------------------------------------
+
+    fn refused(
+        &self,
+        own: &[Complaint],
+        theirs: &[Complaint],
+        unenforced: bool,
+        by_run: bool,
+        findings: &mut Vec<Finding>,
+    ) {
+        if theirs.is_empty() {
+            findings.push(Finding {
+                refused: true,
+                ..Finding::plain(String::new(), Category::SchemaRuntimeMismatch)
+            });
+            let found = self.searched();
+            self.resolve(found, Vec::new(), findings);
+            return;
+        }
+        let mut by_field: BTreeMap<&str, Vec<&Complaint>> = BTreeMap::new();
+        for complaint in theirs {
+            let shared = unenforced && own.iter().any(|o| o.same_as(complaint));
+            if !shared || by_run {
+                by_field.entry(&complaint.field).or_default().push(complaint);
+            }
+        }
+        let mut refusals = Vec::new();
+        for (field, mut list) in by_field {
+            list.sort_by_key(|c| c.cause);
+            let Some(first) = list.first() else { continue };
+            let there = unenforced && (by_run || own.iter().any(|o| o.field == field));
+            let category = if there { Category::UnenforcedRefused } else { self.category(first) };
+            refusals.push(Finding {
+                refused: true,
+                keyword: Some(first.keyword.clone()),
+                location: Some(first.location.clone()),
+                ..Finding::plain(field.to_owned(), category)
+            });
+        }
+        let found = self.searched();
+        self.resolve(found, refusals, findings);
+    }
+
+    fn category(&self, complaint: &Complaint) -> Category {
+        let value = self.input().pointer(&complaint.field);
+        match complaint.cause {
+            Cause::Missing => {
+                let (new, path) = (&self.pair.candidate, tokens(&complaint.field).collect::<Vec<_>>());
+                let nullable = path.split_last().is_some_and(|(last, up)| {
+                    let parent = new.at(self.input(), up);
+                    let nodes = new.member(&parent, last);
+                    names_null(&new.doc, &nodes)
+                });
+                if nullable { Category::RequiredNullableAdded } else { Category::RequiredAdded }
+            }
+            Cause::Closed => match self.current_declares(&complaint.field) {
+                Some(true) => Category::RequiredRemoved,
+                Some(false) => Category::OptionalRefused,
+                None => Category::UndeclaredRefused,
+            },
+            Cause::Type if value == Some(&Value::Null) => Category::NullRefused,
+            Cause::Type => Category::TypeChanged,
+            Cause::Enum => {
+                let folded = value.and_then(Value::as_str).map(str::to_lowercase);
+                let other_case = folded.is_some_and(|v| {
+                    complaint.allowed.iter().filter_map(Value::as_str).any(|a| a.to_lowercase() == v)
+                });
+                match value {
+                    Some(Value::Null) => Category::NullRefused,
+                    _ if other_case => Category::EnumCaseChanged,
+                    _ => Category::EnumValueRemoved,
+                }
+            }
+            Cause::Range => Category::RangeTightened,
+            Cause::Combination => Category::CombinationRefused,
+            Cause::Other => Category::RefusedOther,
+        }
+    }
+
+    fn input(&self) -> &Value {
+        self.adapted.as_ref().map_or(&self.parsed.value, |p| &p.value)
+    }
+
+    /// Whether current declares the argument at this pointer, and requires it.
+    fn current_declares(&self, field: &str) -> Option<bool> {
+        let path: Vec<String> = tokens(field).collect();
+        let (last, up) = path.split_last()?;
+        let current = &self.pair.current;
+        let nodes = current.at(&self.parsed.value, up);
+        current.declares(&nodes, last).then(|| requires(&nodes, last))
+    }
+
+    /// Enum failures that a declared folding of letter case removes are no refusals.
+    fn fold_case(&self, theirs: Vec<Complaint>, input: &Value) -> (Vec<Complaint>, bool) {
+        let folding = &self.pair.normalization.enum_case;
+        let before = theirs.len();
+        let kept: Vec<Complaint> = theirs
+            .into_iter()
+            .filter(|c| {
+                let text = input.pointer(&c.field).and_then(Value::as_str).map(str::to_lowercase);
+                let folds = c.cause == Cause::Enum
+                    && folding.has(&c.field)
+                    && c.allowed.iter().filter_map(Value::as_str).any(|a| Some(a.to_lowercase()) == text);
+                !folds
+            })
+            .collect();
+        let folded = kept.len() < before;
+        (kept, folded)
+    }
+
+    // ---- removed, renamed, lost, re-defaulted ---------------------------------------------------------------
+
+    /// An adapter's mapping is what moved the arguments: nothing is searched behind it.
+    fn searched(&self) -> Vec<Found> {
+        if self.adapted.is_some() { Vec::new() } else { search(self.pair, &self.parsed.value) }
+    }
+
+    /// One cause, one discrepancy: joins what the search found with what the schema refused.
+    fn resolve(&self, found: Vec<Found>, mut refusals: Vec<Finding>, findings: &mut Vec<Finding>) {
+        // a closed object hides from the search only what the walk could not reach
+        let mut gone: Vec<(String, bool, bool)> = Vec::new();
+        for item in found {
+            match item {
+                Found::Gone { field, required, was_default } => gone.push((field, required, was_default)),
+                Found::Default { field } => {
+                    if !refusals.iter().any(|r| r.field == field) {
+                        findings.push(Finding::plain(field, Category::DefaultChanged));
+                    }
+                }
+            }
+        }
+        for refusal in &refusals {
+            let closed = matches!(refusal.category, Category::RequiredRemoved | Category::OptionalRefused);
+            if closed && !gone.iter().any(|(field, ..)| *field == refusal.field) {
+                gone.push((refusal.field.clone(), refusal.category == Category::RequiredRemoved, false));
+            }
+        }
+        for (field, required, was_default) in gone {
+            let below = |r: &Finding| {
+                !r.field.is_empty() && field.strip_prefix(r.field.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            };
+            if refusals.iter().any(below) {
+                continue; // its parent is refused: one cause
+            }
+            let closed = refusals.iter().position(|r| r.field == field);
+            let rename = self.rename_of(&field);
+            let missing = rename.as_ref().and_then(|(to, _)| {
+                refusals.iter().position(|r| {
+                    r.field == *to
+                        && matches!(r.category, Category::RequiredAdded | Category::RequiredNullableAdded)
+                })
+            });
+            let refused = closed.is_some() || missing.is_some();
+            let note = |to: &str, declared: bool| {
+                Some(if declared { format!("renamed to {to}") } else { format!("likely renamed to {to}") })
+            };
+            match rename {
+                Some((to, declared)) if required || declared => {
+                    let category = if required { Category::RequiredRenamed } else { Category::OptionalRenamed };
+                    let cause = closed.or(missing).and_then(|i| refusals.get(i));
+                    let (keyword, location) =
+                        cause.map_or((None, None), |c| (c.keyword.clone(), c.location.clone()));
+                    findings.push(Finding {
+                        refused,
+                        keyword,
+                        location,
+                        note: note(&to, declared),
+                        ..Finding::plain(field.clone(), category)
+                    });
+                    refusals.retain(|r| r.field != field && !(missing.is_some() && r.field == to));
+                }
+                Some((to, _)) => match closed.and_then(|i| refusals.get_mut(i)) {
+                    Some(refusal) => refusal.note = note(&to, false),
+                    None => findings.push(Finding {
+                        note: note(&to, false),
+                        ..Finding::plain(field, Category::OptionalRenamed)
+                    }),
+                },
+                None if closed.is_some() => {}
+                None => {
+                    let category = match (required, was_default) {
+                        (true, _) => Category::RequiredRemoved,
+                        (false, true) => Category::OptionalRemoved,
+                        (false, false) => Category::OptionalValueLost,
+                    };
+                    findings.push(Finding::plain(field, category));
+                }
+            }
+        }
+        findings.append(&mut refusals);
+    }
+
+    /// Where the argument lives now, if a rename says so and the call does not carry the new name; and whether the
+    /// rename is declared.
+    fn rename_of(&self, field: &str) -> Option<(String, bool)> {
+        self.pair.renames.iter().find(|r| r.from.matches(field)).and_then(|r| {
+            let to = r.to.fill(field);
+            self.parsed.value.pointer(&to).is_none().then_some((to, r.declared))
+        })
+    }
+
+    // ---- arguments and outcome ------------------------------------------------------------------------------
+
+    fn arguments(
+        &self,
+        row: &Candidate<'_>,
+        findings: &mut Vec<Finding>,
+        rules: &mut Vec<&'static str>,
+        evidence: &mut Evidence,
+    ) {
+        let Some(theirs) = row.arguments.get() else { return };
+        evidence.arguments = true;
+        let ours = argument_text(self.call);
+        if ours == theirs {
+            return;
+        }
+        let (Some(a), Some(b)) = (Literal::parse(ours), Literal::parse(theirs)) else {
+            findings.push(Finding::plain(String::new(), Category::ArgumentChanged));
+            return;
+        };
+        let mut explained: Vec<String> = findings.iter().map(|f| f.field.clone()).collect();
+        explained.extend(findings.iter().filter_map(|f| self.rename_of(&f.field)).map(|(to, _)| to));
+        let mut comparison = ArgumentComparison::new(self.pair, &self.parsed.value, &explained);
+        comparison.compare(&a, &b);
+        let ArgumentComparison { found, rules: used, .. } = comparison;
+        findings.extend(found.into_iter().map(|(field, category)| Finding::plain(field, category)));
+        rules.extend(used);
+    }
+
+    fn outcome(
+        &self,
+        row: &Candidate<'_>,
+        findings: &mut Vec<Finding>,
+        evidence: &mut Evidence,
+    ) -> Result<(), Reason> {
+        let depth = match row.suppression {
+            Suppression::Replica | Suppression::Snapshot => Depth::Full,
+            Suppression::DryRun | Suppression::Sandbox => Depth::Status,
+            Suppression::Stub | Suppression::NotExecuted => return Ok(()),
+        };
+        if row.status == Status::NotRun {
+            return Ok(());
+        }
+        let production = Ended::of_production(&self.call.outcome);
+        let candidate = Ended::of_candidate(row);
+        let mut base = production;
+        if let Some(rerun) = self.call.current_rerun.as_ref().filter(|r| not_observed(r).is_none()) {
+            let again = Ended::of_candidate(rerun);
+            let noise = compare_outcomes(production, again, Depth::Full);
+            if noise.iter().any(|(_, c)| c.default_severity() > Severity::Info) {
+                return Err(Reason::Unstable);
+            }
+            base = again;
+        }
+        evidence.outcome = base.status != Status::Unknown && candidate.status != Status::Unknown;
+        let mut named = Vec::new();
+        for (field, category) in compare_outcomes(base, candidate, depth) {
+            let category = match category {
+                Category::OutcomeKeyRemoved if optional_key(&self.pair.current, &field) => {
+                    Category::OutcomeOptionalKeyRemoved
+                }
+                other => other,
+            };
+            named.push(field.clone());
+            findings.push(Finding::plain(field, category));
+        }
+        for (field, keyword, location) in broken_output(&self.pair.candidate, candidate) {
+            if !named.contains(&field) {
+                findings.push(Finding {
+                    keyword: Some(keyword),
+                    location: Some(location),
+                    ..Finding::plain(field, Category::OutputSchemaBroken)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    // ---- adapters -------------------------------------------------------------------------------------------
+
+    /// With `input: adapted` the candidate's arguments are what the adapter made.
+    fn adapt(&mut self, row: &Candidate<'_>, findings: &mut Vec<Finding>) -> Option<Comparison> {
+        let failed = |this: &Self| {
+            let finding = Finding { refused: true, ..Finding::plain(String::new(), Category::AdapterFailed) };
+            Some(this.finish(vec![finding], Vec::new(), Evidence { validation: true, ..Evidence::default() }))
+        };
+        let made = row.arguments.get();
+        let Some(made) = made.filter(|_| row.error_class.as_deref() != Some("adapter_failed")) else {
+            return failed(self);
+        };
+        let Ok(adapted) = parse_arguments(made) else { return failed(self) };
+        let map = self.pair.adapter.clone().unwrap_or_default();
+        let (Some(Literal::Object(ours)), Some(theirs)) =
+            (Literal::parse(argument_text(self.call)), Literal::parse(made))
+        else {
+            return failed(self);
+        };
+        let Literal::Object(theirs) = theirs else { return failed(self) };
+        for (key, value) in &ours {
+            let field = join("", key);
+            if let Some(drop) = map.drop.iter().find(|d| d.field == field) {
+                let category = if drop.lossy { Category::AdapterLossy } else { Category::AdapterFailed };
+                findings.push(Finding::plain(field, category));
+                continue;
+            }
+            let to = map.rename.iter().find(|r| r.from == field).map_or(&field, |r| &r.to);
+            let name = tokens(to).next().unwrap_or_default();
+            match theirs.get(name.as_str()) {
+                None => findings.push(Finding::plain(field, Category::AdapterFailed)),
+                Some(now) => {
+                    let mapped = match (value, map.enums.get(to)) {
+                        (Literal::Text(text), Some(table)) => {
+                            table.get(text.as_ref()).map(|t| Literal::Text(t.as_str().into()))
+                        }
+                        _ => None,
+                    };
+                    if !now.same(mapped.as_ref().unwrap_or(value)) && tokens(to).count() == 1 {
+                        findings.push(Finding::plain(field, Category::AdapterFailed));
+                    }
+                }
+            }
+        }
+        self.adapted = Some(adapted);
+        None
+    }
+
+    // ---- number precision -----------------------------------------------------------------------------------
+
+    /// A literal that is not its double's shortest decimal, at a place where a numeric keyword, enum or const applies.
+    fn imprecise_where_it_matters(&self) -> bool {
+        let mut places = Vec::new();
+        let mut texts = vec![argument_text(self.call)];
+        texts.extend(self.row.filter(|_| self.adapted.is_some()).and_then(|r| r.arguments.get()));
+        for text in texts {
+            match Literal::parse(text) {
+                Some(tree) => imprecise_places(&tree, "", &mut places),
+                None => return true,
+            }
+        }
+        places.iter().any(|at| {
+            let path: Vec<String> = tokens(at).collect();
+            let asks = |side: &Side, value: &Value| {
+                (0..=path.len()).any(|n| {
+                    let Some(up) = path.get(..n) else { return false };
+                    let nodes = side.at(value, up);
+                    let keys: &[&str] = if n == path.len() {
+                        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum", "const"]
+                    } else {
+                        &["enum", "const", "uniqueItems"]
+                    };
+                    nodes.iter().any(|node| keys.iter().any(|k| node.get(*k).is_some()))
+                })
+            };
+            asks(&self.pair.current, &self.parsed.value) || asks(&self.pair.candidate, self.input())
+        })
+    }
+
+    // ---- the end --------------------------------------------------------------------------------------------
+
+    fn finish(&self, findings: Vec<Finding>, rules: Vec<&'static str>, evidence: Evidence) -> Comparison {
+        let mut discrepancies: Vec<Discrepancy> = findings
+            .into_iter()
+            .map(|f| Discrepancy {
+                severity: self.pair.severity(f.category, &f.field, f.refused, self.call.ts),
+                field: f.field,
+                category: f.category,
+                refused: f.refused,
+                keyword: f.keyword.filter(|k| !k.is_empty()),
+                location: f.location,
+                note: f.note,
+            })
+            .collect();
+        discrepancies.sort();
+        discrepancies.dedup_by(|a, b| a.field == b.field && a.category == b.category);
+        let disagreed = discrepancies.iter().any(|d| d.severity >= Severity::Warn);
+        let (touched, disagreed_at) = self.exposure(&discrepancies);
+        let mut rules = rules;
+        rules.sort_unstable();
+        rules.dedup();
+        Comparison {
+            result: if disagreed { ComparisonResult::Disagreed } else { ComparisonResult::Agreed },
+            reason: None,
+            discrepancies,
+            evidence,
+            rules,
+            touched,
+            disagreed_at,
+        }
+    }
+
+    fn exposure(&self, discrepancies: &[Discrepancy]) -> (Vec<u16>, Vec<u16>) {
+        let (mut touched, mut disagreed) = (Vec::new(), Vec::new());
+        for (index, place) in self.pair.places.iter().enumerate() {
+            let Ok(index) = u16::try_from(index) else { break };
+            let hit = discrepancies
+                .iter()
+                .any(|d| d.severity >= Severity::Warn && place.pattern.matches(&d.field) && place_shows(place.kind, d));
+            if hit {
+                disagreed.push(index);
+            }
+            if hit || touches(&self.parsed.value, place.pattern.tokens(), place.kind, place.value.as_ref()) {
+                touched.push(index);
+            }
+        }
+        (touched, disagreed)
+    }
+}
+
+/// Whether a discrepancy at a place's pointer is one that this kind of change brings about.
+fn place_shows(kind: PlaceKind, d: &Discrepancy) -> bool {
+    use Category as C;
+    match kind {
+        PlaceKind::PropertyRemoved => matches!(
+            d.category,
+            C::RequiredRemoved
+                | C::OptionalRemoved
+                | C::OptionalValueLost
+                | C::OptionalRenamed
+                | C::RequiredRenamed
+                | C::OptionalRefused
+        ),
+        PlaceKind::PropertyAdded => false,
+        PlaceKind::RequiredAdded => matches!(d.category, C::RequiredAdded | C::RequiredNullableAdded),
+        PlaceKind::TypeNarrowed => matches!(d.category, C::TypeChanged | C::NullRefused | C::UnenforcedRefused),
+        PlaceKind::EnumValueRemoved => {
+            matches!(d.category, C::EnumValueRemoved | C::EnumCaseChanged | C::UnenforcedRefused)
+        }
+        PlaceKind::BoundTightened => matches!(d.category, C::RangeTightened | C::RefusedOther | C::UnenforcedRefused),
+        PlaceKind::DefaultChanged => d.category == C::DefaultChanged,
+        PlaceKind::ObjectClosed => false,
+        PlaceKind::BranchChanged => d.refused,
+    }
+}
+
+/// Whether a call's arguments come to a place.
+fn touches(value: &Value, path: &[String], kind: PlaceKind, removed: Option<&Value>) -> bool {
+    let Some((token, rest)) = path.split_first() else {
+        return match (kind, removed) {
+            (PlaceKind::EnumValueRemoved, Some(removed)) => crate::declared::same_value(removed, value),
+            _ => true,
+        };
+    };
+    match value {
+        Value::Object(members) if token == "*" => members.values().any(|v| touches(v, rest, kind, removed)),
+        Value::Object(members) => match members.get(token) {
+            Some(child) if rest.is_empty() => match kind {
+                PlaceKind::DefaultChanged => false,
+                _ => touches(child, rest, kind, removed),
+            },
+            Some(child) => touches(child, rest, kind, removed),
+            // left out: that is what touches a new requirement or another default
+            None => rest.is_empty() && matches!(kind, PlaceKind::RequiredAdded | PlaceKind::DefaultChanged),
+        },
+        Value::Array(items) if token == "*" => items.iter().any(|v| touches(v, rest, kind, removed)),
+        Value::Array(items) => token
+            .parse::<usize>()
+            .ok()
+            .and_then(|i| items.get(i))
+            .is_some_and(|v| touches(v, rest, kind, removed)),
+        _ => false,
+    }
+}
+
+fn imprecise_places(tree: &Literal<'_>, pointer: &str, out: &mut Vec<String>) {
+    match tree {
+        Literal::Number(literal) if !is_precise(literal) => out.push(pointer.to_owned()),
+        Literal::List(items) => {
+            items.iter().enumerate().for_each(|(i, v)| imprecise_places(v, &join(pointer, &i.to_string()), out));
+        }
+        Literal::Object(members) => {
+            members.iter().for_each(|(k, v)| imprecise_places(v, &join(pointer, k), out));
+        }
+        _ => {}
+    }
+}
+
+fn complaints(judgement: Judgement) -> Vec<Complaint> {
+    match judgement {
+        Judgement::Refused(list) => list,
+        Judgement::Accepted | Judgement::Undecided => Vec::new(),
+    }
+}

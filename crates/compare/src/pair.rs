@@ -1,0 +1,200 @@
+//! A pair of contracts, prepared once: nothing is compiled per call.
+
+use lastcall_contract::{Contract, Digest};
+use lastcall_diff::{Pattern, Place, PlaceKind, Rename, changed_places, inferred_renames};
+use serde_json::{Value, json};
+
+use crate::COMPARATOR_VERSION;
+use crate::category::{Category, Severity};
+use crate::config::{AdapterMap, PairConfig, Patterns, Waiver};
+use crate::side::Side;
+
+/// Why a pair cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// A schema does not compile.
+    #[error("contract {contract}: its {part} cannot be used: {message}")]
+    Schema {
+        /// Contract id.
+        contract: String,
+        /// `input schema` or `output schema`.
+        part: &'static str,
+        /// What is wrong, where, and what to do.
+        message: String,
+    },
+    /// The configuration does not hold together.
+    #[error("pair configuration, {pointer}: {message}")]
+    Config {
+        /// Pointer into the configuration.
+        pointer: String,
+        /// What to do.
+        message: String,
+    },
+}
+
+/// A declared or evident rename, as patterns.
+pub(crate) struct PreparedRename {
+    pub from: Pattern,
+    pub to: Pattern,
+    pub declared: bool,
+}
+
+pub(crate) struct PreparedNormalization {
+    pub verbatim: Patterns,
+    pub enum_case: Patterns,
+    pub unordered: Patterns,
+    pub absent_is_null: Patterns,
+    pub numeric_strings: Patterns,
+    pub dates: Patterns,
+    pub currency: Patterns,
+}
+
+/// A changed place with its pattern and, for an enum value, the value.
+pub(crate) struct PreparedPlace {
+    pub pattern: Pattern,
+    pub kind: PlaceKind,
+    pub value: Option<Value>,
+}
+
+/// A (current, candidate) pair under one configuration.
+pub struct PreparedPair {
+    pub(crate) current: Side,
+    pub(crate) candidate: Side,
+    pub(crate) renames: Vec<PreparedRename>,
+    pub(crate) normalization: PreparedNormalization,
+    pub(crate) adapter: Option<AdapterMap>,
+    pub(crate) places: Vec<PreparedPlace>,
+    /// Something is removed or re-defaulted, or hides in a branch: accepted calls have to be searched too.
+    pub(crate) searches: bool,
+    severities: Vec<Severity>,
+    waivers: Vec<(Pattern, Waiver)>,
+    public_places: Vec<Place>,
+    epoch: Digest,
+}
+
+impl PreparedPair {
+    /// Prepares a pair.
+    ///
+    /// # Errors
+    /// A schema that does not compile, or a configuration that does not hold together.
+    pub fn new(current: &Contract, candidate: &Contract, config: &PairConfig) -> Result<Self, PrepareError> {
+        if let Some((pointer, message)) = config.problems().into_iter().next() {
+            return Err(PrepareError::Config { pointer, message });
+        }
+        let (old, new) = (Side::prepare(current)?, Side::prepare(candidate)?);
+        let public_places = changed_places(&old.doc, &new.doc);
+        let declared = config.renames.iter().map(|r| (r, true));
+        let inferred = inferred_renames(&old.doc, &new.doc);
+        let known = |r: &Rename| config.renames.iter().any(|d| d.from == r.from || d.to == r.to);
+        let renames = declared
+            .chain(inferred.iter().filter(|r| !known(r)).map(|r| (r, false)))
+            .map(|(r, declared)| PreparedRename {
+                from: Pattern::new(&r.from),
+                to: Pattern::new(&r.to),
+                declared,
+            })
+            .collect();
+        let searches = public_places.iter().any(|p| {
+            matches!(p.kind, PlaceKind::PropertyRemoved | PlaceKind::DefaultChanged | PlaceKind::BranchChanged)
+        }) || old.has_patterns() != new.has_patterns();
+        let n = &config.normalization;
+        Ok(Self {
+            epoch: epoch_digest(&current.digest, &candidate.digest, config),
+            places: public_places
+                .iter()
+                .map(|p| PreparedPlace {
+                    pattern: p.pattern(),
+                    kind: p.kind,
+                    value: match p.kind {
+                        PlaceKind::EnumValueRemoved => {
+                            p.detail.as_deref().and_then(|d| serde_json::from_str(d).ok())
+                        }
+                        _ => None,
+                    },
+                })
+                .collect(),
+            normalization: PreparedNormalization {
+                verbatim: Patterns::new(&n.verbatim),
+                enum_case: Patterns::new(&n.enum_case),
+                unordered: Patterns::new(&n.unordered),
+                absent_is_null: Patterns::new(&n.absent_is_null),
+                numeric_strings: Patterns::new(&n.numeric_strings),
+                dates: Patterns::new(&n.dates),
+                currency: Patterns::new(&n.currency),
+            },
+            adapter: config.adapter.clone(),
+            severities: Category::ALL
+                .iter()
+                .map(|c| config.map.severities.get(c).copied().unwrap_or(c.default_severity()))
+                .collect(),
+            waivers: config.map.waivers.iter().map(|w| (Pattern::new(&w.field), w.clone())).collect(),
+            current: old,
+            candidate: new,
+            renames,
+            searches,
+            public_places,
+        })
+    }
+
+    /// The current contract's id.
+    pub fn current_id(&self) -> &str {
+        &self.current.id
+    }
+
+    /// The candidate's id.
+    pub fn candidate_id(&self) -> &str {
+        &self.candidate.id
+    }
+
+    /// The changed places, by index as in [`crate::Comparison::touched`].
+    pub fn places(&self) -> &[Place] {
+        &self.public_places
+    }
+
+    /// The digest of the epoch that this pair, configuration and comparator make.
+    pub fn epoch(&self) -> &Digest {
+        &self.epoch
+    }
+
+    /// The severity of a discrepancy under the map: a refused one is never below warn.
+    pub(crate) fn severity(
+        &self,
+        category: Category,
+        field: &str,
+        refused: bool,
+        at: lastcall_event::Timestamp,
+    ) -> Severity {
+        let mapped = self.severities.get(category as usize).copied().unwrap_or(category.default_severity());
+        let waived = self
+            .waivers
+            .iter()
+            .find(|(pattern, w)| w.category == category && at <= w.until && pattern.matches(field))
+            .map_or(mapped, |(_, w)| w.severity);
+        if refused { waived.max(Severity::Warn) } else { waived }
+    }
+}
+
+/// The epoch: both definitions, the configuration and the comparator version, as RFC 8785 JSON, SHA-256.
+pub fn epoch_digest(current: &Digest, candidate: &Digest, config: &PairConfig) -> Digest {
+    let body = json!({
+        "current": current.as_str(),
+        "candidate": candidate.as_str(),
+        "config": config_digest(config).as_str(),
+        "comparator": COMPARATOR_VERSION,
+    });
+    Digest::of(&canonical(&body))
+}
+
+/// The digest of a configuration: SHA-256 over [`config_bytes`].
+pub fn config_digest(config: &PairConfig) -> Digest {
+    Digest::of(&config_bytes(config))
+}
+
+/// A configuration as RFC 8785 JSON: the object that the ledger keeps.
+pub fn config_bytes(config: &PairConfig) -> Vec<u8> {
+    serde_json::to_value(config).map(|v| canonical(&v)).unwrap_or_default()
+}
+
+fn canonical(value: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).unwrap_or_else(|_| value.to_string().into_bytes())
+}

@@ -1,0 +1,151 @@
+//! A schema document and its references: which nodes speak of a place. Never leaves the document.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// A schema with an index of its anchors and embedded resources.
+#[derive(Clone, Debug)]
+pub struct SchemaDoc {
+    root: Value,
+    /// `$anchor`, `$dynamicAnchor`, `$id` and draft-04's `id` → JSON Pointer of the node that declares it.
+    names: HashMap<String, String>,
+}
+
+const MAX_REF_HOPS: usize = 32;
+
+impl SchemaDoc {
+    /// Indexes a document.
+    pub fn new(root: Value) -> Self {
+        let mut names = HashMap::new();
+        index(&root, &mut String::new(), &mut names, 0);
+        Self { root, names }
+    }
+
+    /// The document.
+    pub fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// The node that a `$ref` names, when it lies in this document.
+    pub fn resolve(&self, reference: &str) -> Option<&Value> {
+        if reference == "#" || reference.is_empty() {
+            return Some(&self.root);
+        }
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let start = if base.is_empty() { &self.root } else { self.root.pointer(self.names.get(base)?)? };
+        if fragment.is_empty() {
+            return Some(start);
+        }
+        if fragment.starts_with('/') {
+            return start.pointer(&percent_decoded(fragment));
+        }
+        self.root.pointer(self.names.get(&format!("#{fragment}"))?)
+    }
+
+    /// The reference of a node, followed: `$ref`, `$dynamicRef` (as if static) or `$recursiveRef` (the root).
+    pub fn reference<'a>(&'a self, node: &'a Value) -> Option<&'a Value> {
+        if let Some(target) = node.get("$ref").or_else(|| node.get("$dynamicRef")).and_then(Value::as_str) {
+            return self.resolve(target);
+        }
+        node.get("$recursiveRef").map(|_| &self.root)
+    }
+
+    /// The node and everything that applies with it wherever it applies: references and `allOf`, recursively.
+    /// In document order, each node once.
+    pub fn conjuncts<'a>(&'a self, node: &'a Value, out: &mut Vec<&'a Value>) {
+        self.collect(node, out, 0);
+    }
+
+    fn collect<'a>(&'a self, node: &'a Value, out: &mut Vec<&'a Value>, hops: usize) {
+        if hops > MAX_REF_HOPS || !node.is_object() || out.iter().any(|n| std::ptr::eq(*n, node)) {
+            return;
+        }
+        out.push(node);
+        if let Some(target) = self.reference(node) {
+            self.collect(target, out, hops + 1);
+        }
+        if let Some(Value::Array(parts)) = node.get("allOf") {
+            for part in parts {
+                self.collect(part, out, hops + 1);
+            }
+        }
+    }
+}
+
+fn index(node: &Value, pointer: &mut String, names: &mut HashMap<String, String>, depth: usize) {
+    if depth > 128 {
+        return;
+    }
+    match node {
+        Value::Object(map) => {
+            for (key, prefix) in [("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""), ("id", "")] {
+                if let Some(Value::String(name)) = map.get(key) {
+                    names.entry(format!("{prefix}{name}")).or_insert_with(|| pointer.clone());
+                }
+            }
+            for (key, child) in map {
+                if matches!(key.as_str(), "enum" | "const" | "default" | "examples") {
+                    continue; // data, not schema
+                }
+                let length = pointer.len();
+                pointer.push('/');
+                pointer.push_str(&crate::pointer::escape(key));
+                index(child, pointer, names, depth + 1);
+                pointer.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            for (i, child) in items.iter().enumerate() {
+                let length = pointer.len();
+                pointer.push_str(&format!("/{i}"));
+                index(child, pointer, names, depth + 1);
+                pointer.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let hex = bytes.get(i + 1..i + 3).and_then(|h| std::str::from_utf8(h).ok());
+        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
+            Some(byte) if bytes[i] == b'%' => {
+                out.push(byte);
+                i += 3;
+            }
+            _ => {
+                out.push(bytes[i]);
+                i += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_stay_inside() {
+        let doc = SchemaDoc::new(json!({
+            "$defs": {"a": {"$anchor": "here", "type": "string"}, "b": {"$id": "urn:b", "$defs": {"c d": true}}},
+            "allOf": [{"$ref": "#/$defs/a"}], "$ref": "#"
+        }));
+        assert_eq!(doc.resolve("#here"), doc.resolve("#/$defs/a"));
+        assert_eq!(doc.resolve("urn:b#/$defs/c%20d"), Some(&json!(true)));
+        assert_eq!(doc.resolve("other.json#/x"), None);
+        let mut nodes = Vec::new();
+        doc.conjuncts(doc.root(), &mut nodes);
+        assert_eq!(nodes.len(), 3, "the root once although it refers to itself");
+    }
+}

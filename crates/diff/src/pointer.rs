@@ -1,0 +1,83 @@
+//! JSON Pointers (RFC 6901) and pointer patterns, in which a token `*` stands for any list index or open key.
+
+/// Escapes one token: `~` → `~0`, `/` → `~1`.
+pub fn escape(token: &str) -> std::borrow::Cow<'_, str> {
+    if token.contains(['~', '/']) {
+        token.replace('~', "~0").replace('/', "~1").into()
+    } else {
+        token.into()
+    }
+}
+
+/// The pointer one token further.
+pub fn join(pointer: &str, token: &str) -> String {
+    format!("{pointer}/{}", escape(token))
+}
+
+/// The tokens of a pointer, unescaped.
+pub fn tokens(pointer: &str) -> impl Iterator<Item = String> + '_ {
+    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
+}
+
+/// A pointer in which `*` matches any one token.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pattern {
+    text: String,
+    tokens: Vec<String>,
+}
+
+impl Pattern {
+    /// Reads a pattern: `""`, or tokens that each begin with `/`.
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), tokens: tokens(text).collect() }
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Its tokens.
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    /// Whether the pattern names this pointer. A literal `*` key matches too.
+    pub fn matches(&self, pointer: &str) -> bool {
+        let mut own = self.tokens.iter();
+        for token in tokens(pointer) {
+            match own.next() {
+                Some(t) if t == "*" || *t == token => {}
+                _ => return false,
+            }
+        }
+        own.next().is_none()
+    }
+
+    /// The pointer that this pattern becomes when its `*` take the tokens that stand at their places in `like`.
+    pub fn fill(&self, like: &str) -> String {
+        let like: Vec<String> = tokens(like).collect();
+        let mut out = String::new();
+        for (i, token) in self.tokens.iter().enumerate() {
+            let token = if token == "*" { like.get(i).unwrap_or(token) } else { token };
+            out.push('/');
+            out.push_str(&escape(token));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_by_token() {
+        let pattern = Pattern::new("/lines/*/unit");
+        assert!(pattern.matches("/lines/0/unit") && pattern.matches("/lines/*/unit"));
+        assert!(!pattern.matches("/lines/0") && !pattern.matches("/lines/0/unit/x") && !pattern.matches(""));
+        assert_eq!(Pattern::new("/lines/*/uom").fill("/lines/3/unit"), "/lines/3/uom");
+        assert!(Pattern::new("").matches(""));
+        assert!(Pattern::new("/a~1b").matches("/a~1b"));
+    }
+}
