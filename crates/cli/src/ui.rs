@@ -71,3 +71,10 @@ pub fn man_pages(command: clap::Command, dir: &std::path::Path) -> anyhow::Resul
     println!("{}", dir.display());
     Ok(Exit::Yes)
 }
+
+/// Colour: on a terminal, and not where `NO_COLOR` is set.
+pub fn style() -> lastcall_report::Style {
+    use std::io::IsTerminal as _;
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    lastcall_report::Style { color: wanted && std::io::stdout().is_terminal() }
+}

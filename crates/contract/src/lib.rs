@@ -4,17 +4,36 @@
 
 mod definition;
 mod digest;
+mod document;
+mod error;
+mod gemini;
+pub mod registry;
+mod schema;
 
-pub use definition::{Definition, DefinitionError, Draft, Source};
-pub use digest::Digest;
+pub use definition::{Definition, Draft, Source};
+pub use digest::{Digest, DigestBasis};
+pub use document::{Document, MAX_DEFINITION_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Pick};
+pub use error::{DefinitionError, DefinitionErrorKind, SchemaError};
+pub use registry::{Registry, RegistryError, RegistryFiles, RiskLevel, SideEffect, Tool, ToolVersion};
+pub use schema::{BACKTRACK_LIMIT, PatternEngine, validator_and_engine, validator_for};
 
 /// One immutable version of one tool: the whole definition that the provider was given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contract {
     /// `tool_id@version`.
     pub id: String,
-    /// SHA-256 over the definition in RFC 8785 form (or over its raw bytes, see [`Digest`]).
+    /// SHA-256 over the definition; `basis` says over which bytes.
     pub digest: Digest,
+    /// Over which bytes the digest was taken.
+    pub basis: DigestBasis,
     /// What the provider was given.
     pub definition: Definition,
+}
+
+impl Contract {
+    /// A contract of this id; the digest is computed.
+    pub fn new(id: impl Into<String>, definition: Definition) -> Self {
+        let (digest, basis) = Digest::of_document(&definition.document, &definition.verbatim);
+        Self { id: id.into(), digest, basis, definition }
+    }
 }

@@ -1,9 +1,10 @@
 //! From the bytes of one message to one record. Every refusal has a reason code and says what to do.
 
 use crate::record::{
-    CallRecord, Candidate, CandidateInput, Coverage, Fidelity, InterceptorWire, Loss, Outcome, Record, Status,
-    Suppression, Text, Wire,
+    CallRecord, Candidate, CandidateInput, Coverage, Fidelity, InterceptorWire, Loss, Outcome, Record, SniffWire,
+    Status, Suppression, Text, Wire,
 };
+use crate::provider::provider;
 
 /// Which shape the messages of a source have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -14,6 +15,22 @@ pub enum Preset {
     Native,
     /// The interceptor record of **cutting**: `trace_id`, `current_version`, `current_args`, ….
     Interceptor,
+    /// A provider's tool call or a plain log line; for `lastcall try` alone, since such a line has no outcome.
+    Provider,
+}
+
+impl Preset {
+    /// Which preset a line most likely has: by its marks, else [`Preset::Provider`].
+    pub fn sniff(bytes: &[u8]) -> Self {
+        let Ok(marks) = serde_json::from_slice::<SniffWire<'_>>(bytes) else { return Self::Native };
+        if !marks.schema_version.is_none() {
+            Self::Native
+        } else if !marks.trace_id.is_none() && !marks.current_version.is_none() {
+            Self::Interceptor
+        } else {
+            Self::Provider
+        }
+    }
 }
 
 /// A decoded record and how many of its fields this build does not know.
@@ -35,7 +52,7 @@ pub struct DecodeError {
     pub message: String,
 }
 
-fn fail<T>(code: &'static str, message: impl Into<String>) -> Result<T, DecodeError> {
+pub(crate) fn fail<T>(code: &'static str, message: impl Into<String>) -> Result<T, DecodeError> {
     Err(DecodeError { code, message: message.into() })
 }
 
@@ -75,10 +92,11 @@ pub fn decode<'a>(bytes: &'a [u8], preset: Preset) -> Result<Decoded<'a>, Decode
     match preset {
         Preset::Native => native(parse(text)?),
         Preset::Interceptor => interceptor(parse(text)?),
+        Preset::Provider => provider(text),
     }
 }
 
-fn parse<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
+pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
     serde_json::from_str(text).or_else(|error| match error.classify() {
         serde_json::error::Category::Data => {
             let is_object = text.trim_start().starts_with('{');
@@ -125,7 +143,11 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
                 outcome: need(wire.outcome, "outcome", &kind)?,
                 envelope: wire.envelope.unwrap_or_default(),
                 upstream: wire.upstream,
-                candidates: wire.candidates.unwrap_or_default(),
+                candidates: match wire.candidates.get() {
+                    Some(text) => parse(text)?,
+                    None => Vec::new(),
+                },
+                candidates_text: wire.candidates,
                 current_rerun: wire.current_rerun,
                 unknown_fields: unknown,
                 ..CallRecord::default()

@@ -4,14 +4,18 @@
 //! parsed here that the comparison does not need.
 
 mod decode;
+mod provider;
 mod record;
+mod schema;
 mod time;
 
 pub use decode::{decode, DecodeError, Decoded, Preset};
+pub use provider::NO_TIME;
 pub use record::{
     Interval, Json, Text,
     CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Loss, Outcome, Record, Status,
     Suppression, Upstream,
 };
+pub use schema::event_schemas;
 pub use serde_json::value::RawValue;
 pub use time::{Day, Timestamp};

@@ -454,6 +454,10 @@ record! {
         /// In a mirrored call: what each candidate made of it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         candidates: Vec<Candidate<'a>> = "candidates",
+        /// `candidates` as they stood in the record; absent where the record had another shape.
+        #[serde(skip)]
+        #[schemars(skip)]
+        candidates_text: Json<'a> = "",
         /// The current version run again on the same replica.
         #[serde(skip_serializing_if = "Option::is_none")]
         current_rerun: Option<Candidate<'a>> = "current_rerun",
@@ -554,7 +558,7 @@ record! {
         outcome: Option<Outcome<'a>> = "outcome",
         envelope: Option<Envelope<'a>> = "envelope",
         upstream: Option<Upstream<'a>> = "upstream",
-        candidates: Option<Vec<Candidate<'a>>> = "candidates",
+        candidates: Json<'a> = "candidates",
         current_rerun: Option<Candidate<'a>> = "current_rerun",
         hour: Option<Timestamp> = "hour",
         count: Option<u64> = "count",
@@ -579,5 +583,56 @@ record! {
         candidate_error: Option<Text<'a>> = "candidate_error",
         discrepancies: Json<'a> = "discrepancies",
         envelope: Option<Envelope<'a>> = "envelope",
+    }
+}
+
+record! {
+    /// Where providers put a call's name and arguments.
+    ProviderInner<'a> {
+        id: Option<Text<'a>> = "id",
+        name: Option<Text<'a>> = "name",
+        arguments: Json<'a> = "arguments",
+        args: Json<'a> = "args",
+    }
+}
+
+record! {
+    /// A provider's tool call, or a plain log line.
+    ProviderWire<'a> {
+        id: Json<'a> = "id",
+        call_id: Option<Text<'a>> = "call_id",
+        tool_call_id: Option<Text<'a>> = "tool_call_id",
+        name: Option<Text<'a>> = "name",
+        tool: Option<Text<'a>> = "tool",
+        tool_name: Option<Text<'a>> = "tool_name",
+        tool_id: Option<Text<'a>> = "tool_id",
+        arguments: Json<'a> = "arguments",
+        raw_arguments: Json<'a> = "raw_arguments",
+        args: Json<'a> = "args",
+        input: Json<'a> = "input",
+        function: Option<ProviderInner<'a>> = "function",
+        params: Option<ProviderInner<'a>> = "params",
+        function_call: Option<ProviderInner<'a>> = "functionCall",
+        tool_call: Option<ProviderInner<'a>> = "tool_call",
+        ts: Option<Text<'a>> = "ts",
+        timestamp: Option<Text<'a>> = "timestamp",
+        time: Option<Text<'a>> = "time",
+        created_at: Option<Text<'a>> = "created_at",
+        agent: Option<Text<'a>> = "agent",
+        agent_id: Option<Text<'a>> = "agent_id",
+        session: Option<Text<'a>> = "session",
+        session_id: Option<Text<'a>> = "session_id",
+        model: Option<Text<'a>> = "model",
+        result: Json<'a> = "result",
+        is_error: Option<bool> = "is_error",
+    }
+}
+
+record! {
+    /// What tells the presets apart.
+    SniffWire<'a> {
+        schema_version: Json<'a> = "schema_version",
+        trace_id: Json<'a> = "trace_id",
+        current_version: Json<'a> = "current_version",
     }
 }

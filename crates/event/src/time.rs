@@ -130,8 +130,8 @@ macro_rules! as_text {
         }
     };
 }
-as_text!(Timestamp, "`{}` is not an RFC 3339 time with an offset, such as 2026-06-01T09:30:00Z");
-as_text!(Day, "`{}` is not a day, such as 2026-06-01");
+as_text!(Timestamp, "not an RFC 3339 time with an offset (Z or an hour difference) `{}`");
+as_text!(Day, "not a day such as 2026-06-01 `{}`");
 
 #[cfg(test)]
 mod tests {

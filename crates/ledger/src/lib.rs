@@ -1,4 +1,30 @@
 //! What was recorded: chains of small entries, Parquet files, and the reading of both.
+//!
+//! Everything rests on one primitive, [`chain::append`]. The code is written against [`store::Store`] and never knows
+//! where the bytes lie; it decides nothing about calls.
 
+mod calls;
+pub mod chain;
 pub mod control;
+pub mod days;
+mod dead;
+pub mod entry;
+mod error;
+mod files;
+mod ledger;
+pub mod names;
+pub mod position;
+mod results;
 pub mod rows;
+pub mod state;
+pub mod store;
+pub mod tally;
+pub mod verify;
+pub mod wire;
+
+pub use calls::CallsWriter;
+pub use dead::{DeadRef, DeadWriter};
+pub use error::LedgerError;
+pub use files::FileBytes;
+pub use ledger::{Ledger, LedgerClock, Meta, PartitionChain, fill_random, hex, random_hex, system_now};
+pub use results::{ResultRef, ResultsWriter};

@@ -66,3 +66,96 @@ pub struct ResultRow {
     /// SHA-256 over salt and redacted call.
     pub commitment: [u8; 32],
 }
+
+/// One row of a calls file: what arrived, after redaction. Personal data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallRow {
+    /// Where the call was read.
+    pub position: Position,
+    /// The call's own time.
+    pub ts: Timestamp,
+    /// Its UTC day.
+    pub day: Day,
+    /// The call id.
+    pub call_id: String,
+    /// First 16 bytes of SHA-256 over the call id.
+    pub call_key: [u8; 16],
+    /// Tool.
+    pub tool_id: String,
+    /// The contract that production used, as far as stated.
+    pub contract_id: Option<String>,
+    /// Its digest as the producer knows it.
+    pub contract_digest: Option<String>,
+    /// Fidelity of the arguments.
+    pub fidelity: Fidelity,
+    /// The exact arguments: JSON text, or (if `arguments_is_text`) the string that the provider sent.
+    pub arguments: String,
+    /// The arguments arrived as a string.
+    pub arguments_is_text: bool,
+    /// How the call ended.
+    pub status: Status,
+    /// Whether the tool ran it, as stated.
+    pub executed: Option<bool>,
+    /// The tool's error code.
+    pub error_code: Option<String>,
+    /// The error's class.
+    pub error_class: Option<String>,
+    /// The result as JSON text.
+    pub result: Option<String>,
+    /// The result's keys as a JSON list.
+    pub result_keys: Option<String>,
+    /// The result is a part or a page.
+    pub partial: Option<bool>,
+    /// Milliseconds.
+    pub latency_ms: Option<f64>,
+    /// The envelope's texts, in the order of [`ENVELOPE`].
+    pub envelope: Vec<Option<String>>,
+    /// What candidates made of it, as a JSON list; `None`: no candidates.
+    pub candidates: Option<String>,
+    /// The current version run again, as JSON text.
+    pub current_rerun: Option<String>,
+    /// First upstream position.
+    pub upstream_from: Option<i64>,
+    /// One past the last.
+    pub upstream_to: Option<i64>,
+    /// How far in time the mirror knew its upstream complete.
+    pub upstream_through: Option<Timestamp>,
+    /// The salt of the commitment.
+    pub salt: [u8; 16],
+}
+
+/// The envelope's columns, in the order of [`CallRow::envelope`]; `delegation` is a JSON list.
+pub const ENVELOPE: [&str; 15] = [
+    "agent_id",
+    "agent_version",
+    "prompt_version",
+    "model",
+    "delegation",
+    "run_id",
+    "tool_call_id",
+    "session_id",
+    "cohort",
+    "trace_id",
+    "span_id",
+    "policy_version",
+    "policy_decision",
+    "policy_reason",
+    "side_effect_outcome",
+];
+
+/// One row of a dead file: a record that could not be decoded. Personal data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadRow {
+    /// Where it was read.
+    pub position: Position,
+    /// Its bytes, without the line's end; the first part alone for `too_long`.
+    pub bytes: Vec<u8>,
+    /// How many bytes it had.
+    pub length: i64,
+    /// Reason code.
+    pub reason: String,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// Ledger time at which it was read; `None` in a simulated ledger before the first clock.
+    pub received: Option<Timestamp>,
+}

@@ -1,12 +1,272 @@
-//! Being written.
+//! `lastcall ledger init | source | verify | files`: the record itself. Only `init` and `source` write.
 
-use crate::ui::Exit;
+use std::path::{Path, PathBuf};
+
+use clap::{Subcommand, ValueEnum};
+use lastcall_event::Preset;
+use lastcall_ledger::control::{Control, Role, SourceKind};
+use lastcall_ledger::entry::FileKind;
+use lastcall_ledger::verify::{Outcome, Verification, verify};
+use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
+use serde_json::json;
+
+use crate::ui::{Exit, with_exit};
 
 /// Arguments.
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = "Example: lastcall ledger init ledger && lastcall run --ledger ledger calls.jsonl && \
+    lastcall ledger verify ledger")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make an empty ledger in a folder.
+    #[command(after_help = "Example: lastcall ledger init ledger")]
+    Init {
+        /// The folder; made if it is absent.
+        dir: PathBuf,
+        /// Where time comes from: the system, or `clock` records in the input (verdicts then say SIMULATED).
+        #[arg(long, value_enum, default_value = "system")]
+        clock: Clock,
+    },
+    /// Register a stream that will be read.
+    #[command(after_help = "Example: lastcall ledger source ledger orders.jsonl --role mirrored-calls --lateness 2h")]
+    Source {
+        /// The ledger.
+        dir: PathBuf,
+        /// The source's name; for a file, its file name.
+        name: String,
+        /// What its records are taken for.
+        #[arg(long, value_enum)]
+        role: RoleArg,
+        /// What kind of stream it is.
+        #[arg(long, value_enum, default_value = "file")]
+        kind: Kind,
+        /// How its messages are read.
+        #[arg(long, value_enum, default_value = "native")]
+        preset: PresetArg,
+        /// How long after its end a day stays open: 90s, 30m, 1h, 2d.
+        #[arg(long, default_value = "1h", value_parser = super::run::duration)]
+        lateness: i64,
+    },
+    /// Check every chain, file and count.
+    #[command(after_help = "Example: lastcall ledger verify ledger\n\n\
+        Exit codes: 0 intact, 1 altered or truncated, 3 incomplete or cannot check.")]
+    Verify {
+        /// The ledger.
+        dir: PathBuf,
+        /// How to answer.
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
+    /// List exactly the committed data files, for DuckDB, Polars, Spark or ClickHouse.
+    #[command(after_help = "Example: lastcall ledger files ledger --kind results\n\n\
+        A glob over results/ would also read files that no entry names (of a run that was stopped).")]
+    Files {
+        /// The ledger.
+        dir: PathBuf,
+        /// Only files of this kind.
+        #[arg(long, value_enum)]
+        kind: Option<KindArg>,
+        /// How to answer.
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Clock {
+    System,
+    Simulated,
+}
+
+/// Roles, as arguments.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum RoleArg {
+    /// Production calls alone.
+    ToolCalls,
+    /// Calls with what the mirror's candidates made of them.
+    MirroredCalls,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::ToolCalls => Self::ToolCalls,
+            RoleArg::MirroredCalls => Self::MirroredCalls,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    File,
+    Stdin,
+    Topic,
+}
+
+/// Presets, as arguments.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PresetArg {
+    /// Lastcall's own records.
+    Native,
+    /// The interceptor's record.
+    Interceptor,
+}
+
+impl From<PresetArg> for Preset {
+    fn from(preset: PresetArg) -> Self {
+        match preset {
+            PresetArg::Native => Self::Native,
+            PresetArg::Interceptor => Self::Interceptor,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum KindArg {
+    Calls,
+    Results,
+    Dead,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
 
 /// Runs it.
-pub fn run(_args: Args) -> anyhow::Result<Exit> {
-    Ok(Exit::Usage)
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    match args.command {
+        Command::Init { dir, clock } => init(&dir, clock),
+        Command::Source { dir, name, role, kind, preset, lateness } => {
+            let kind = match kind {
+                Kind::File => SourceKind::File,
+                Kind::Stdin => SourceKind::Stdin,
+                Kind::Topic => SourceKind::Topic,
+            };
+            source(&dir, &name, role.into(), kind, preset.into(), lateness)
+        }
+        Command::Verify { dir, format } => check(&dir, format),
+        Command::Files { dir, kind, format } => files(&dir, kind, format),
+    }
+}
+
+/// Opens a ledger; an altered record ends the command with 4.
+pub fn open(dir: &Path) -> anyhow::Result<Ledger> {
+    Ledger::open(dir).map_err(of_ledger)
+}
+
+/// An error of a ledger with the exit code that it asks for.
+pub fn of_ledger(error: LedgerError) -> anyhow::Error {
+    match error {
+        LedgerError::Altered { .. } | LedgerError::Missing { .. } => with_exit(Exit::Error, error.to_string()),
+        other => other.into(),
+    }
+}
+
+fn init(dir: &Path, clock: Clock) -> anyhow::Result<Exit> {
+    let clock = match clock {
+        Clock::System => LedgerClock::System,
+        Clock::Simulated => LedgerClock::Simulated,
+    };
+    let ledger = Ledger::init(dir, clock)?;
+    println!("{}: a new ledger, id {}", dir.display(), ledger.meta().id);
+    if clock == LedgerClock::Simulated {
+        println!("its time comes from `clock` records; verdicts from it say SIMULATED");
+    }
+    Ok(Exit::Yes)
+}
+
+fn source(
+    dir: &Path,
+    name: &str,
+    role: Role,
+    kind: SourceKind,
+    preset: Preset,
+    lateness_ms: i64,
+) -> anyhow::Result<Exit> {
+    names::check_source_name(name)?;
+    let ledger = open(dir)?;
+    let (seq, _) = ledger
+        .append_control_with(|state| {
+            if state.sources.contains_key(name) {
+                return Err(LedgerError::Refused(format!(
+                    "source `{name}` is registered already, and a name means one stream for ever; choose another"
+                )));
+            }
+            Ok(Control::Source { name: name.to_owned(), role, source_kind: kind, preset, lateness_ms })
+        })
+        .map_err(of_ledger)?;
+    println!("source `{name}` is registered (control entry {seq})");
+    Ok(Exit::Yes)
+}
+
+fn check(dir: &Path, format: Format) -> anyhow::Result<Exit> {
+    let ledger = open(dir)?;
+    let bar = super::run::progress::spinner("verifying");
+    let report = verify(&ledger, &mut |path| bar.message(path)).map_err(of_ledger)?;
+    bar.clear();
+    match format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),
+        Format::Text => print!("{}", text(&report)),
+    }
+    Ok(match report.outcome {
+        Outcome::Intact => Exit::Yes,
+        Outcome::Altered | Outcome::Truncated => Exit::No,
+        Outcome::Incomplete | Outcome::CannotCheck => Exit::Insufficient,
+    })
+}
+
+fn text(report: &Verification) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for finding in &report.findings {
+        let record = finding.record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
+        let _ = writeln!(out, "{}: {}{record}: {}", finding.outcome.as_str(), finding.place, finding.what);
+    }
+    for chain in &report.chains {
+        let tail = chain.tail.as_ref().map(|d| format!(", tail {d}")).unwrap_or_default();
+        let _ = writeln!(out, "chain {}: {} entries{tail}", chain.chain, chain.entries);
+    }
+    let _ = writeln!(
+        out,
+        "{}: {} entries, {} objects, {} files, {} rows, {} bytes checked",
+        report.outcome.as_str(),
+        report.entries,
+        report.objects,
+        report.files,
+        report.rows,
+        report.bytes
+    );
+    let _ = writeln!(out, "{}", report.not_excluded);
+    out
+}
+
+fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Exit> {
+    let ledger = open(dir)?;
+    let kind = kind.map(|kind| match kind {
+        KindArg::Calls => FileKind::Calls,
+        KindArg::Results => FileKind::Results,
+        KindArg::Dead => FileKind::Dead,
+    });
+    let mut listed = Vec::new();
+    for chain in ledger.partitions().map_err(of_ledger)? {
+        for (_, chunk) in chain.chunks() {
+            listed.extend(chunk.files.iter().filter(|f| kind.is_none_or(|k| k == f.kind)).cloned());
+        }
+    }
+    match format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&json!({ "files": listed }))?),
+        Format::Text => {
+            for file in &listed {
+                println!("{}", dir.join(&file.path).display());
+            }
+        }
+    }
+    Ok(Exit::Yes)
 }

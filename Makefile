@@ -1,0 +1,40 @@
+# `make help` lists the targets. Lint, test and demo share the dev profile, so that a fresh clone builds once.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+
+export LASTCALL_SIM_SEEDS ?= 3000
+
+.PHONY: help demo test prove lint bench fmt clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
+
+demo: ## three tools over fourteen simulated days, verdicts and a report in target/demo
+	$(CARGO) build -p lastcall-cli
+	target/debug/lastcall demo --out target/demo
+
+test: ## every test; LASTCALL_SIM_SEEDS simulated crashes
+	@start=$$SECONDS; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	$(CARGO) test --workspace 2>&1 | tee "$$log"; \
+	awk -v s=$$((SECONDS - start)) '/^test result:/ {p += $$4; f += $$6; i += $$8} \
+	  END {printf "tests: %d passed, %d failed, %d ignored in %d s (LASTCALL_SIM_SEEDS=%s)\n", p, f, i, s, ENVIRON["LASTCALL_SIM_SEEDS"]}' "$$log"
+
+prove: ## the same in release with 100,000 simulated crashes
+	LASTCALL_SIM_SEEDS=100000 LASTCALL_PROVE=1 $(CARGO) test --workspace --release
+
+lint: ## format, clippy, one arrow, no dangerous features, licences
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	.ci/guards
+
+bench: ## the pipeline beside its peers; figures in target/figures
+	$(CARGO) run --release -p lastcall-benches --bin bench
+
+fmt: ## format the sources
+	$(CARGO) fmt --all
+
+clean: ## remove target/
+	$(CARGO) clean

@@ -1,1 +1,0 @@
-//! Inputs that benchmarks share.

@@ -1,0 +1,57 @@
+//! The values at the examples' pointers, for `--show-values` alone. They are personal data: a recorded verdict and a
+//! page never have them unless they were asked for.
+
+use anyhow::Context as _;
+use lastcall_decision::{Example, Verdict};
+use lastcall_ledger::position::Offset;
+use lastcall_ledger::rows::CallRow;
+use serde_json::Value;
+
+use super::super::ledger::of_ledger;
+use super::gather::Record;
+
+/// Longer values are cut.
+const MAX_CHARS: usize = 200;
+
+/// Reads the call of each category's example, and puts the value at its pointer beside it.
+pub fn fill(record: &Record, verdict: &mut Verdict) -> anyhow::Result<()> {
+    for category in &mut verdict.categories {
+        let of_result = category.category.starts_with("out");
+        category.example.value = Some(value(record, &category.example, of_result)?);
+    }
+    Ok(())
+}
+
+fn value(record: &Record, example: &Example, of_result: bool) -> anyhow::Result<String> {
+    let place = &example.place;
+    let chain = record.chains.iter().find(|c| c.source == place.source && c.partition.0 == place.partition);
+    let chunk = chain.and_then(|c| c.chunks().find(|(_, c)| c.range.contains(Offset(place.offset))));
+    let Some((_, chunk)) = chunk else { return Ok("(the call is not in this ledger)".to_owned()) };
+    let mut found: Option<CallRow> = None;
+    record
+        .ledger
+        .for_each_call(chunk, |row| {
+            if row.position.offset == place.offset && row.position.index == place.index {
+                found = Some(row);
+            }
+        })
+        .map_err(of_ledger)
+        .with_context(|| format!("the call at {}/{} offset {}", place.source, place.partition, place.offset))?;
+    let Some(row) = found else { return Ok("(the call is not in this ledger)".to_owned()) };
+    let text = if of_result { row.result.unwrap_or_default() } else { row.arguments };
+    let document: Value = match serde_json::from_str(&text) {
+        Ok(document) => document,
+        Err(_) => return Ok("(not JSON)".to_owned()),
+    };
+    Ok(match document.pointer(&example.pointer) {
+        Some(value) => shorten(&value.to_string()),
+        None => "(absent)".to_owned(),
+    })
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,58 @@
+//! `lastcall plan show`: the plan that is registered for a tool, or a file's with every value resolved.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use lastcall_decision::Plan;
+
+use super::super::ledger::{of_ledger, open};
+use super::read_text;
+use crate::ui::Exit;
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  lastcall plan show search --ledger ledger\n  \
+    lastcall plan show --policy release-policy.yaml")]
+pub struct Args {
+    /// The tool.
+    #[arg(required_unless_present = "policy")]
+    tool: Option<String>,
+    /// The ledger.
+    #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR", required_unless_present = "policy")]
+    ledger: Option<PathBuf>,
+    /// A plan that is not registered yet.
+    #[arg(long, value_name = "FILE", conflicts_with = "tool")]
+    policy: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if let Some(path) = &args.policy {
+        let plan = Plan::parse(&read_text(path)?, &path.display().to_string())?;
+        eprintln!("digest {}", plan.digest()?);
+        println!("{}", serde_json::to_string_pretty(&plan)?);
+        return Ok(Exit::Yes);
+    }
+    let (Some(tool), Some(dir)) = (&args.tool, &args.ledger) else {
+        bail!("name a tool and a ledger, or a file with --policy");
+    };
+    let ledger = open(dir)?;
+    let control = ledger.control().map_err(of_ledger)?;
+    let found: Vec<_> = control.registrations.iter().filter(|r| r.pair.tool_id == *tool).collect();
+    let Some(last) = found.last() else {
+        bail!("nothing is registered for `{tool}`; `lastcall plan register {tool}` fixes a plan");
+    };
+    for r in &found {
+        let end = r.end.as_ref().map_or_else(String::new, |e| format!(", ended at {}: {}", e.at, e.reason));
+        let by = r.by.as_ref().map_or_else(String::new, |b| format!(" by {b}"));
+        eprintln!(
+            "registration {} at {}{by}: {} → {}, scores from {}{end}",
+            r.seq, r.at, r.pair.current, r.pair.candidate, r.scored_from
+        );
+    }
+    let bytes = ledger.object(&last.plan).map_err(of_ledger)?;
+    let values: serde_json::Value = serde_json::from_slice(&bytes)?;
+    eprintln!("plan of registration {}, digest {}", last.seq, last.plan);
+    println!("{}", serde_json::to_string_pretty(&values)?);
+    Ok(Exit::Yes)
+}

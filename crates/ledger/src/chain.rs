@@ -1,0 +1,208 @@
+//! The one primitive: create-if-absent of the next entry. And reading a chain while checking that it joins.
+
+use bytes::Bytes;
+use lastcall_contract::Digest;
+use lastcall_event::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::control::Entry;
+use crate::error::LedgerError;
+use crate::names::Chain;
+use crate::store::{Created, Store, StoreError};
+
+/// How often an append asks again when nobody can say whether it took effect.
+const ATTEMPTS: usize = 32;
+
+/// The last entry of a chain, as far as a successor needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// Its sequence number.
+    pub seq: u64,
+    /// Digest of its bytes.
+    pub digest: Digest,
+    /// Its time.
+    pub at: Timestamp,
+}
+
+/// What came of an append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Append {
+    /// The entry stands, and is the tail.
+    Won(Tail),
+    /// Another entry stands in its place: read the tail, check again, and only then retry.
+    Lost,
+}
+
+/// An entry that was read, with the digest of its exact bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read<B> {
+    /// The entry.
+    pub entry: Entry<B>,
+    /// Digest of its bytes.
+    pub digest: Digest,
+}
+
+impl<B> Read<B> {
+    /// What a successor needs to know of it.
+    pub fn tail(&self) -> Tail {
+        Tail { seq: self.entry.seq, digest: self.digest.clone(), at: self.entry.at }
+    }
+}
+
+/// Appends one entry after `previous` (`None`: the first). `now` is the writer's clock, `floor` the `at` of the
+/// control entry that the body names: the entry's time is the latest of these and the predecessor's.
+pub fn append<B: Serialize>(
+    store: &dyn Store,
+    chain: &Chain,
+    previous: Option<&Tail>,
+    writer: &str,
+    now: Timestamp,
+    floor: Option<Timestamp>,
+    body: &B,
+) -> Result<Append, LedgerError> {
+    let seq = previous.map_or(0, |tail| tail.seq.saturating_add(1));
+    let at = [Some(now), floor, previous.map(|tail| tail.at)].into_iter().flatten().max().unwrap_or(now);
+    let entry =
+        Entry { seq, previous: previous.map(|tail| tail.digest.clone()), writer: writer.to_owned(), at, body };
+    let path = chain.entry_path(seq);
+    let bytes = serde_json::to_vec(&entry).map_err(|e| LedgerError::unreadable(&path, e))?;
+    let bytes = Bytes::from(bytes);
+    let won = || Append::Won(Tail { seq, digest: Digest::of(&bytes), at });
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        match store.create(&path, &bytes) {
+            Ok(Created::Yes) => return Ok(won()),
+            // Ours, if an earlier answer was lost: the writer's id and the file names make the bytes unique.
+            Ok(Created::Exists) => {}
+            Err(StoreError::Ambiguous { path, what }) => last = Some(StoreError::Ambiguous { path, what }),
+            Err(error) => return Err(error.into()),
+        }
+        match store.get(&path) {
+            Ok(Some(there)) if there == bytes => return Ok(won()),
+            Ok(Some(_)) => return Ok(Append::Lost),
+            // Absent: the identical bytes again.
+            Ok(None) => {}
+            Err(StoreError::Ambiguous { path, what }) => last = Some(StoreError::Ambiguous { path, what }),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(last.unwrap_or(StoreError::Failed { path, what: "no clear answer".to_owned() }).into())
+}
+
+/// Reads one entry; `None` where none stands.
+pub fn read_entry<B: DeserializeOwned>(
+    store: &dyn Store,
+    chain: &Chain,
+    seq: u64,
+) -> Result<Option<Read<B>>, LedgerError> {
+    let path = chain.entry_path(seq);
+    let Some(bytes) = store.get(&path)? else { return Ok(None) };
+    let entry: Entry<B> = serde_json::from_slice(&bytes).map_err(|e| {
+        LedgerError::unreadable(&path, format!("{e}; it was altered, or written by a newer lastcall"))
+    })?;
+    if entry.seq != seq {
+        return Err(LedgerError::altered(&path, format!("the entry says seq {}", entry.seq)));
+    }
+    Ok(Some(Read { entry, digest: Digest::of(&bytes) }))
+}
+
+/// The entries from `seq` on, `before` being the one in front of it; checks that each names its predecessor's
+/// digest and that time never runs backwards. Ends at the first place where none stands.
+pub fn read_from<B: DeserializeOwned>(
+    store: &dyn Store,
+    chain: &Chain,
+    before: Option<&Tail>,
+) -> Result<Vec<Read<B>>, LedgerError> {
+    let mut entries: Vec<Read<B>> = Vec::new();
+    let mut before = before.cloned();
+    loop {
+        let seq = before.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
+        let Some(read) = read_entry::<B>(store, chain, seq)? else { break };
+        joins(chain, before.as_ref(), &read)?;
+        before = Some(read.tail());
+        entries.push(read);
+    }
+    let next = before.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
+    if let Some(behind) = behind_a_hole(store, chain, next)? {
+        return Err(LedgerError::Missing {
+            place: format!("{} (entry {behind} stands behind it)", chain.entry_path(next)),
+        });
+    }
+    Ok(entries)
+}
+
+/// Whether an entry names its predecessor.
+pub fn joins<B>(chain: &Chain, before: Option<&Tail>, read: &Read<B>) -> Result<(), LedgerError> {
+    let path = chain.entry_path(read.entry.seq);
+    if read.entry.previous.as_ref() != before.map(|tail| &tail.digest) {
+        let what = "it does not name the digest of the entry before it: one of the two was altered";
+        return Err(LedgerError::altered(&path, what));
+    }
+    match before {
+        Some(tail) if read.entry.at < tail.at => {
+            Err(LedgerError::altered(&path, "its time is before that of the entry before it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An entry behind the first empty place, if there is one within a doubling of the chain's length.
+pub fn behind_a_hole(store: &dyn Store, chain: &Chain, empty: u64) -> Result<Option<u64>, LedgerError> {
+    let mut step = 1u64;
+    while step <= empty.max(2) {
+        let seq = empty.saturating_add(step);
+        if store.get(&chain.entry_path(seq))?.is_some() {
+            // The chain may have grown since the place was found empty.
+            let grown = store.get(&chain.entry_path(empty))?.is_some();
+            return Ok((!grown).then_some(seq));
+        }
+        step = step.saturating_mul(2);
+    }
+    Ok(None)
+}
+
+/// The last entry: found by galloping, so that its cost does not grow with the chain.
+pub fn read_tail<B: DeserializeOwned>(
+    store: &dyn Store,
+    chain: &Chain,
+) -> Result<Option<Read<B>>, LedgerError> {
+    let stands = |seq: u64| -> Result<bool, LedgerError> { Ok(store.get(&chain.entry_path(seq))?.is_some()) };
+    if !stands(0)? {
+        return match behind_a_hole(store, chain, 0)? {
+            Some(_) => Err(LedgerError::Missing { place: chain.entry_path(0) }),
+            None => Ok(None),
+        };
+    }
+    let (mut low, mut step) = (0u64, 1u64);
+    while stands(low.saturating_add(step))? {
+        low = low.saturating_add(step);
+        step = step.saturating_mul(2);
+    }
+    let mut high = low.saturating_add(step);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if stands(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    // Two that stand do not prove that all between do: `read_from` and verify find holes further inside; nobody appends
+    // behind one that shows here.
+    if behind_a_hole(store, chain, high)?.is_some() {
+        return Err(LedgerError::Missing { place: chain.entry_path(high) });
+    }
+    let Some(read) = read_entry::<B>(store, chain, low)? else {
+        return Err(LedgerError::Missing { place: chain.entry_path(low) });
+    };
+    if let Some(before) = low.checked_sub(1) {
+        let path = chain.entry_path(before);
+        let Some(bytes) = store.get(&path)? else { return Err(LedgerError::Missing { place: path }) };
+        if read.entry.previous.as_ref() != Some(&Digest::of(&bytes)) {
+            let what = "the entry after it does not name its digest: one of the two was altered";
+            return Err(LedgerError::altered(&path, what));
+        }
+    }
+    Ok(Some(read))
+}

@@ -1,0 +1,223 @@
+//! Which days are closed, per partition and over all: pure. A day closes at the first entry up to which everything
+//! of it can have been read, and never reopens.
+
+use lastcall_event::{Day, Timestamp};
+
+use crate::entry::Progress;
+use crate::ledger::{LedgerClock, PartitionChain};
+use crate::position::Partition;
+use crate::state::ControlState;
+
+/// Milliseconds after its end for which a day stays open unless a source declares otherwise: one hour.
+pub const DEFAULT_LATENESS_MS: i64 = 3_600_000;
+
+/// How far an entry shows that its partition was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadThrough {
+    /// Nobody knows.
+    Unknown,
+    /// Everything up to this moment of ledger time.
+    Until(Timestamp),
+    /// Everything that will ever be (`--final`).
+    ForEver,
+}
+
+impl ReadThrough {
+    /// What an entry's progress shows under a ledger's clock.
+    pub fn of(progress: &Progress, clock: LedgerClock) -> Self {
+        if progress.is_final {
+            return Self::ForEver;
+        }
+        let own = match clock {
+            LedgerClock::System => progress.read_through,
+            LedgerClock::Simulated => progress.clock,
+        };
+        // Mirrored calls: no further than the mirror knows its own upstream.
+        let upstream = progress.upstream.map(|u| u.through);
+        let bound = match upstream {
+            Some(through) => own.min(through),
+            None => own,
+        };
+        bound.map_or(Self::Unknown, Self::Until)
+    }
+
+    /// Whether it passes the day's end and the declared lateness.
+    pub fn closes(self, day: Day, lateness_ms: i64) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Until(t) => t.0 >= day.end().0.saturating_add(lateness_ms),
+            Self::ForEver => true,
+        }
+    }
+}
+
+/// What the days need to know of one partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionDays {
+    /// Source.
+    pub source: String,
+    /// Partition.
+    pub partition: Partition,
+    /// Lateness of the source.
+    pub lateness_ms: i64,
+    /// Per entry: sequence number, how far it was read, how many partitions the source had.
+    steps: Vec<(u64, ReadThrough, i32)>,
+}
+
+impl PartitionDays {
+    /// The entry that closed the day, and the source's partition count there.
+    pub fn closing(&self, day: Day) -> Option<(u64, i32)> {
+        let closes = |(_, read, _): &&(u64, ReadThrough, i32)| read.closes(day, self.lateness_ms);
+        self.steps.iter().find(closes).map(|(seq, _, partitions)| (*seq, *partitions))
+    }
+
+    /// The accounting day of a call of `day` that entry `seq` recorded: its own day or, where an earlier entry had
+    /// closed that, the first day then open.
+    pub fn accounting_day(&self, seq: u64, day: Day) -> Day {
+        let earlier = self.steps.iter().rev().find(|(s, _, _)| *s < seq).map(|(_, read, _)| *read);
+        match earlier {
+            Some(ReadThrough::Until(t)) if ReadThrough::Until(t).closes(day, self.lateness_ms) => {
+                // The last day that t closes is the one whose end and lateness lie at or before t.
+                Timestamp(t.0.saturating_sub(self.lateness_ms)).day()
+            }
+            _ => day,
+        }
+    }
+
+    /// Whether an earlier entry had closed the day of a call that entry `seq` recorded.
+    pub fn is_late(&self, seq: u64, day: Day) -> bool {
+        self.closing(day).is_some_and(|(closed, _)| closed < seq)
+    }
+
+    /// How far it was read so far.
+    pub fn read_through(&self) -> ReadThrough {
+        self.steps.last().map_or(ReadThrough::Unknown, |(_, read, _)| *read)
+    }
+}
+
+/// Why a day is open.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpenBecause {
+    /// No source is named, or none by that name is registered.
+    NoSource(String),
+    /// The partition has not begun.
+    NoGenesis(String, Partition),
+    /// It was read only so far.
+    ReadOnly {
+        /// Source.
+        source: String,
+        /// Partition.
+        partition: Partition,
+        /// So far.
+        through: ReadThrough,
+        /// It has to be read this far.
+        needed: Timestamp,
+    },
+}
+
+impl std::fmt::Display for OpenBecause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoSource(name) => write!(f, "no source `{name}` is registered"),
+            Self::NoGenesis(source, partition) => {
+                write!(f, "{source}/{} has not been read yet; run `lastcall run`", partition.0)
+            }
+            Self::ReadOnly { source, partition, through, needed } => {
+                write!(f, "{source}/{} is read ", partition.0)?;
+                match through {
+                    ReadThrough::Until(t) => write!(f, "through {t}")?,
+                    _ => f.write_str("to no known time")?,
+                }
+                write!(f, ", the day closes at {needed}")
+            }
+        }
+    }
+}
+
+/// A day over all sources.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DayState {
+    /// Nothing of it can come any more; a call that comes nevertheless is late.
+    Closed,
+    /// It may grow.
+    Open(Vec<OpenBecause>),
+}
+
+/// Which days are closed in a set of sources.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DayStates {
+    names: Vec<String>,
+    unknown: Vec<String>,
+    /// Per partition that has a genesis.
+    pub partitions: Vec<PartitionDays>,
+    lateness: Vec<(String, i64)>,
+}
+
+impl DayStates {
+    /// From the entries of partition chains. `sources` are the names of a window's sources.
+    pub fn new(
+        control: &ControlState,
+        chains: &[PartitionChain],
+        sources: &[&str],
+        clock: LedgerClock,
+    ) -> Self {
+        let mut states =
+            Self { names: Vec::new(), unknown: Vec::new(), partitions: Vec::new(), lateness: Vec::new() };
+        for name in sources {
+            let Some(info) = control.sources.get(*name) else {
+                states.unknown.push((*name).to_owned());
+                continue;
+            };
+            states.names.push(info.name.clone());
+            states.lateness.push((info.name.clone(), info.lateness_ms));
+            for chain in chains.iter().filter(|c| c.source == info.name && !c.entries.is_empty()) {
+                let steps = chain.entries.iter().map(|read| {
+                    let progress = read.entry.body.progress();
+                    (read.entry.seq, ReadThrough::of(progress, clock), progress.partitions)
+                });
+                states.partitions.push(PartitionDays {
+                    source: info.name.clone(),
+                    partition: chain.partition,
+                    lateness_ms: info.lateness_ms,
+                    steps: steps.collect(),
+                });
+            }
+        }
+        states
+    }
+
+    /// One partition's days.
+    pub fn partition(&self, source: &str, partition: Partition) -> Option<&PartitionDays> {
+        self.partitions.iter().find(|p| p.source == source && p.partition == partition)
+    }
+
+    /// Whether a day is closed over all sources, and if not, why.
+    pub fn state(&self, day: Day) -> DayState {
+        let mut why: Vec<OpenBecause> = self.unknown.iter().cloned().map(OpenBecause::NoSource).collect();
+        if self.names.is_empty() && why.is_empty() {
+            why.push(OpenBecause::NoSource("*".to_owned()));
+        }
+        for (name, lateness_ms) in &self.lateness {
+            let mut wanted = 1;
+            for p in self.partitions.iter().filter(|p| p.source == *name) {
+                match p.closing(day) {
+                    Some((_, partitions)) => wanted = wanted.max(partitions),
+                    None => why.push(OpenBecause::ReadOnly {
+                        source: name.clone(),
+                        partition: p.partition,
+                        through: p.read_through(),
+                        needed: Timestamp(day.end().0.saturating_add(*lateness_ms)),
+                    }),
+                }
+            }
+            let missing = (0..wanted).map(Partition).filter(|n| self.partition(name, *n).is_none());
+            why.extend(missing.map(|n| OpenBecause::NoGenesis(name.clone(), n)));
+        }
+        if why.is_empty() { DayState::Closed } else { DayState::Open(why) }
+    }
+
+    /// Whether a day is closed over all sources.
+    pub fn is_closed(&self, day: Day) -> bool {
+        self.state(day) == DayState::Closed
+    }
+}

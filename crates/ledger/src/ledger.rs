@@ -1,0 +1,438 @@
+//! One ledger: opening it, its control chain, its objects, its partition chains and their rows. Blocking.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lastcall_contract::Digest;
+use lastcall_event::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::chain::{self, Append, Read, Tail};
+use crate::control::{Control, Entry};
+use crate::days::DayStates;
+use crate::entry::{Chunk, ControlRef, FileKind, FileRef, PartitionBody, Progress};
+use crate::error::LedgerError;
+use crate::names::{self, Chain};
+use crate::position::Partition;
+use crate::rows::{CallRow, DeadRow, ResultRow};
+use crate::state::ControlState;
+use crate::store::{Created, LocalStore, Store};
+use crate::{calls, dead, files, results};
+
+/// How often an append to the control chain is tried when others append at the same time.
+const CONTROL_ATTEMPTS: usize = 64;
+/// The layout of this build.
+const FORMAT: u32 = 1;
+
+/// Where a ledger's time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerClock {
+    /// The system's clock.
+    #[default]
+    System,
+    /// `clock` records in the input. Verdicts say SIMULATED.
+    Simulated,
+}
+
+/// `ledger.json`: written once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The layout's version.
+    pub format: u32,
+    /// Random id (32 hex digits).
+    pub id: String,
+    /// Where time comes from.
+    pub clock: LedgerClock,
+}
+
+/// One partition chain, read and checked from its genesis.
+#[derive(Clone, Debug)]
+pub struct PartitionChain {
+    /// The source's name.
+    pub source: String,
+    /// The partition.
+    pub partition: Partition,
+    /// Its entries, in order; the hashes join.
+    pub entries: Vec<Read<PartitionBody>>,
+}
+
+impl PartitionChain {
+    /// The chunks, with the sequence numbers of their entries.
+    pub fn chunks(&self) -> impl Iterator<Item = (u64, &Chunk)> {
+        self.entries.iter().filter_map(|read| Some((read.entry.seq, read.entry.body.chunk()?)))
+    }
+
+    /// Where the partition stands; `None` without a genesis.
+    pub fn progress(&self) -> Option<&Progress> {
+        self.entries.last().map(|read| read.entry.body.progress())
+    }
+
+    /// Its tail.
+    pub fn tail(&self) -> Option<Tail> {
+        self.entries.last().map(Read::tail)
+    }
+
+    /// The chain's name.
+    pub fn chain(&self) -> Chain {
+        Chain::partition(&self.source, self.partition)
+    }
+}
+
+/// A ledger, open for reading and appending.
+#[derive(Clone)]
+pub struct Ledger {
+    store: Arc<dyn Store>,
+    meta: Meta,
+    writer: String,
+    place: String,
+}
+
+/// Random bytes as lower-case hex digits.
+pub fn random_hex(bytes: usize) -> Result<String, LedgerError> {
+    let mut random = vec![0u8; bytes];
+    fill_random(&mut random)?;
+    Ok(hex(&random))
+}
+
+/// Fills a slice with random bytes from the system.
+pub fn fill_random(to: &mut [u8]) -> Result<(), LedgerError> {
+    getrandom::fill(to).map_err(|e| LedgerError::unreadable("the system's random source", e))
+}
+
+/// Bytes as lower-case hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
+impl Ledger {
+    /// Makes a ledger in a folder; the folder is made if it is absent.
+    pub fn init(path: &Path, clock: LedgerClock) -> Result<Self, LedgerError> {
+        let shown = path.display().to_string();
+        std::fs::create_dir_all(path).map_err(|e| LedgerError::unreadable(&shown, e))?;
+        Self::init_in(Arc::new(LocalStore::open(path)?), clock, &shown)
+    }
+
+    /// Makes a ledger in a store.
+    pub fn init_in(store: Arc<dyn Store>, clock: LedgerClock, place: &str) -> Result<Self, LedgerError> {
+        let meta = Meta { format: FORMAT, id: random_hex(16)?, clock };
+        let bytes = serde_json_canonicalizer::to_vec(&meta).map_err(|e| LedgerError::unreadable(place, e))?;
+        match store.create(names::META, &Bytes::from(bytes))? {
+            Created::Exists => return Err(LedgerError::AlreadyALedger(place.to_owned())),
+            Created::Yes => {}
+        }
+        let ledger = Self { store, meta, writer: random_hex(16)?, place: place.to_owned() };
+        ledger.ensure_genesis()?;
+        Ok(ledger)
+    }
+
+    /// Opens a ledger in a folder.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let shown = path.display().to_string();
+        if !path.is_dir() {
+            return Err(LedgerError::NotALedger(shown));
+        }
+        Self::open_in(Arc::new(LocalStore::open(path)?), &shown)
+    }
+
+    /// Opens a ledger in a store.
+    pub fn open_in(store: Arc<dyn Store>, place: &str) -> Result<Self, LedgerError> {
+        let Some(bytes) = store.get(names::META)? else {
+            return Err(LedgerError::NotALedger(place.to_owned()));
+        };
+        let meta: Meta =
+            serde_json::from_slice(&bytes).map_err(|e| LedgerError::unreadable(names::META, e))?;
+        if meta.format != FORMAT {
+            let what = format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
+            return Err(LedgerError::unreadable(names::META, what));
+        }
+        Ok(Self { store, meta, writer: random_hex(16)?, place: place.to_owned() })
+    }
+
+    /// The ledger's description.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Whether its time comes from the input.
+    pub fn is_simulated(&self) -> bool {
+        self.meta.clock == LedgerClock::Simulated
+    }
+
+    /// Where it lies, for messages.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The store under it.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// This process's random writer id.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// The system's clock; `None` in a simulated ledger, whose time the input brings.
+    pub fn system_now(&self) -> Option<Timestamp> {
+        (!self.is_simulated()).then(system_now)
+    }
+
+    /// The ledger's time: the system's clock, or in a simulated ledger the smallest of the partitions' last clock
+    /// records (`None` before every partition has one).
+    pub fn now(&self) -> Result<Option<Timestamp>, LedgerError> {
+        if let Some(now) = self.system_now() {
+            return Ok(Some(now));
+        }
+        let control = self.control()?;
+        let mut clocks = Vec::new();
+        for source in control.sources.keys() {
+            for partition in self.partition_numbers(source)? {
+                let tail = chain::read_tail::<PartitionBody>(&*self.store, &Chain::partition(source, partition))?;
+                clocks.push(tail.and_then(|read| read.entry.body.progress().clock));
+            }
+        }
+        Ok(clocks.into_iter().min().flatten())
+    }
+
+    /// The control chain, read and checked from its genesis.
+    pub fn control(&self) -> Result<ControlState, LedgerError> {
+        let mut state = ControlState::default();
+        self.follow_control(&mut state)?;
+        Ok(state)
+    }
+
+    /// Takes in the control entries that were appended since; whether there were any.
+    pub fn follow_control(&self, state: &mut ControlState) -> Result<bool, LedgerError> {
+        let read = chain::read_from::<Control>(&*self.store, &Chain::Control, state.tail().as_ref())?;
+        let grown = !read.is_empty();
+        for entry in read {
+            let first = state.entries.is_empty();
+            match &entry.entry.body {
+                Control::Genesis { ledger_id } if first && *ledger_id == self.meta.id => {}
+                Control::Genesis { .. } => {
+                    let place = Chain::Control.entry_path(entry.entry.seq);
+                    return Err(LedgerError::altered(&place, "it is the genesis of another ledger"));
+                }
+                _ if first => {
+                    let place = Chain::Control.entry_path(0);
+                    return Err(LedgerError::altered(&place, "a control chain begins with its genesis"));
+                }
+                _ => {}
+            }
+            state.push(entry);
+        }
+        Ok(grown)
+    }
+
+    fn ensure_genesis(&self) -> Result<(), LedgerError> {
+        let body = Control::Genesis { ledger_id: self.meta.id.clone() };
+        let now = self.system_now().unwrap_or_default();
+        chain::append(&*self.store, &Chain::Control, None, &self.writer, now, None, &body)?;
+        Ok(())
+    }
+
+    /// Appends one entry that needs no precondition.
+    pub fn append_control(&self, control: Control) -> Result<(u64, Digest), LedgerError> {
+        self.append_control_with(|_| Ok::<_, LedgerError>(control.clone()))
+    }
+
+    /// Appends the entry that `make` builds from the current state. Whenever another writer was faster, `make` is
+    /// asked again with the state that then holds: its checks are the entry's preconditions.
+    pub fn append_control_with<E: From<LedgerError>>(
+        &self,
+        mut make: impl FnMut(&ControlState) -> Result<Control, E>,
+    ) -> Result<(u64, Digest), E> {
+        let mut state = self.control()?;
+        if state.entries.is_empty() {
+            // `init` was stopped between ledger.json and the genesis.
+            self.ensure_genesis()?;
+            self.follow_control(&mut state)?;
+        }
+        for _ in 0..CONTROL_ATTEMPTS {
+            let body = make(&state)?;
+            let now = self.now()?.unwrap_or_default();
+            let tail = state.tail();
+            match chain::append(&*self.store, &Chain::Control, tail.as_ref(), &self.writer, now, None, &body)? {
+                Append::Won(tail) => return Ok((tail.seq, tail.digest)),
+                Append::Lost => {
+                    self.follow_control(&mut state)?;
+                }
+            }
+        }
+        Err(LedgerError::Contended("control".to_owned()).into())
+    }
+
+    /// Stores an object under its digest; storing it again changes nothing.
+    pub fn put_object(&self, bytes: &[u8]) -> Result<Digest, LedgerError> {
+        let digest = Digest::of(bytes);
+        let path = names::object_path(&digest);
+        let bytes = Bytes::copy_from_slice(bytes);
+        if self.store.create(&path, &bytes)? == Created::Exists {
+            self.object(&digest)?;
+        }
+        Ok(digest)
+    }
+
+    /// An object; its digest is checked.
+    pub fn object(&self, digest: &Digest) -> Result<Vec<u8>, LedgerError> {
+        let path = names::object_path(digest);
+        let Some(bytes) = self.store.get(&path)? else { return Err(LedgerError::Missing { place: path }) };
+        if Digest::of(&bytes) != *digest {
+            return Err(LedgerError::altered(&path, "its SHA-256 is not its name"));
+        }
+        Ok(bytes.to_vec())
+    }
+
+    /// The partitions of a source that have a genesis, found from their entries' partition counts.
+    pub fn partition_numbers(&self, source: &str) -> Result<Vec<Partition>, LedgerError> {
+        let mut found = Vec::new();
+        let mut known = 1;
+        let mut number = 0;
+        while number < known {
+            let partition = Partition(number);
+            if let Some(tail) =
+                chain::read_tail::<PartitionBody>(&*self.store, &Chain::partition(source, partition))?
+            {
+                known = known.max(tail.entry.body.progress().partitions);
+                found.push(partition);
+            }
+            number += 1;
+        }
+        Ok(found)
+    }
+
+    /// One partition chain, read and checked from its genesis; no entries where there is none.
+    pub fn partition(&self, source: &str, partition: Partition) -> Result<PartitionChain, LedgerError> {
+        let chain = Chain::partition(source, partition);
+        let entries = chain::read_from::<PartitionBody>(&*self.store, &chain, None)?;
+        check_partition(&chain, &entries)?;
+        Ok(PartitionChain { source: source.to_owned(), partition, entries })
+    }
+
+    /// Every partition chain of every registered source, read and checked.
+    pub fn partitions(&self) -> Result<Vec<PartitionChain>, LedgerError> {
+        let control = self.control()?;
+        let mut chains = Vec::new();
+        for source in control.sources.keys() {
+            for partition in self.partition_numbers(source)? {
+                chains.push(self.partition(source, partition)?);
+            }
+        }
+        Ok(chains)
+    }
+
+    /// Which days are closed in these sources, and why not.
+    pub fn days(&self, sources: &[&str]) -> Result<DayStates, LedgerError> {
+        let control = self.control()?;
+        let chains = self.partitions()?;
+        Ok(DayStates::new(&control, &chains, sources, self.meta.clock))
+    }
+
+    /// The bytes of a data file; length and digest are checked.
+    pub fn file(&self, file: &FileRef) -> Result<Bytes, LedgerError> {
+        files::checked(&*self.store, file)
+    }
+
+    /// Calls `each` with every row of the chunk's results; the file's digest is checked before the first.
+    pub fn for_each_result(
+        &self,
+        chunk: &Chunk,
+        mut each: impl FnMut(ResultRow),
+    ) -> Result<(), LedgerError> {
+        for file in chunk.files.iter().filter(|f| f.kind == FileKind::Results) {
+            results::for_each_row(&file.path, self.file(file)?, |row| {
+                each(row);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every call of the chunk. Personal data.
+    pub fn for_each_call(&self, chunk: &Chunk, mut each: impl FnMut(CallRow)) -> Result<(), LedgerError> {
+        for file in chunk.files.iter().filter(|f| f.kind == FileKind::Calls) {
+            calls::for_each_row(&file.path, self.file(file)?, |row| {
+                each(row);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every dead letter of the chunk. Personal data.
+    pub fn for_each_dead(&self, chunk: &Chunk, mut each: impl FnMut(DeadRow)) -> Result<(), LedgerError> {
+        for file in chunk.files.iter().filter(|f| f.kind == FileKind::Dead) {
+            dead::for_each_row(&file.path, self.file(file)?, |row| {
+                each(row);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A control entry that an entry names, if its digest is the one named.
+    pub fn control_entry(&self, named: &ControlRef) -> Result<Entry<Control>, LedgerError> {
+        let path = Chain::Control.entry_path(named.seq);
+        match chain::read_entry::<Control>(&*self.store, &Chain::Control, named.seq)? {
+            Some(read) if read.digest == named.digest => Ok(read.entry),
+            Some(_) => Err(LedgerError::altered(&path, "an entry names it by another digest")),
+            None => Err(LedgerError::Missing { place: path }),
+        }
+    }
+}
+
+/// The system's clock in UTC milliseconds.
+pub fn system_now() -> Timestamp {
+    Timestamp(chrono::Utc::now().timestamp_millis())
+}
+
+/// What holds along a partition chain besides the hashes: a genesis first, ranges that join, sums that balance,
+/// control entries that never fall.
+pub(crate) fn check_partition(chain: &Chain, entries: &[Read<PartitionBody>]) -> Result<(), LedgerError> {
+    let mut before: Option<&PartitionBody> = None;
+    for read in entries {
+        let body = &read.entry.body;
+        if let Some(what) = breaks(before, body) {
+            return Err(LedgerError::altered(&chain.entry_path(read.entry.seq), what));
+        }
+        before = Some(body);
+    }
+    Ok(())
+}
+
+/// Why an entry cannot follow another.
+pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Option<&'static str> {
+    let is_genesis = matches!(body, PartitionBody::Genesis { .. });
+    let Some(before) = before else {
+        return (!is_genesis).then_some("a partition chain begins with its genesis");
+    };
+    if is_genesis {
+        return Some("a second genesis");
+    }
+    let (was, is) = (before.progress(), body.progress());
+    let range = match body {
+        PartitionBody::Chunk(chunk) => Some(&chunk.range),
+        PartitionBody::Gap { range, .. } => Some(range),
+        _ => None,
+    };
+    match range {
+        Some(range) if !range.follows(was.next) => return Some("its range does not begin where the last one ended"),
+        Some(range) if range.next != is.next => return Some("its range does not end where it says the partition stands"),
+        None if is.next != was.next => return Some("it moves the position without a range"),
+        _ => {}
+    }
+    if body.control().seq < before.control().seq {
+        return Some("it names an older control entry than the one before it");
+    }
+    if is.read_through < was.read_through || is.clock < was.clock || (was.is_final && !is.is_final) {
+        return Some("its time runs backwards");
+    }
+    match body.chunk() {
+        Some(chunk) if !chunk.balance.holds() => Some("read is not calls + dead + other"),
+        _ => None,
+    }
+}

@@ -1,0 +1,408 @@
+//! The results files: one row per (call, pair) under one epoch. Pointers, categories, hashes; no values.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Date32Builder, FixedSizeBinaryBuilder, Int32Builder, Int64Builder, ListBuilder,
+    StringBuilder, StructBuilder, TimestampMillisecondBuilder, UInt16Builder,
+};
+use arrow_array::{
+    Array, BooleanArray, Date32Array, FixedSizeBinaryArray, Int32Array, Int64Array, ListArray, RecordBatch,
+    StringArray, StructArray, TimestampMillisecondArray, UInt16Array,
+};
+use arrow_schema::{DataType, Field, Fields};
+use bytes::Bytes;
+use lastcall_compare::{Category, Comparison, ComparisonResult, Discrepancy, Evidence, Reason, Severity};
+use lastcall_event::{Day, Fidelity, Status, Suppression, Timestamp};
+
+use crate::error::LedgerError;
+use crate::files::{self, BATCH, FileBytes, Output, columns, name_builder, utc_builder, utc_ms};
+use crate::rows::{Position, ResultRow};
+use crate::wire;
+
+fn discrepancy_fields() -> Fields {
+    Fields::from(vec![
+        Field::new("field", DataType::Utf8, false),
+        Field::new("category", DataType::Utf8, false),
+        Field::new("severity", DataType::Utf8, false),
+        Field::new("refused", DataType::Boolean, false),
+        Field::new("keyword", DataType::Utf8, true),
+        Field::new("location", DataType::Utf8, true),
+        Field::new("note", DataType::Utf8, true),
+    ])
+}
+
+fn item(dtype: DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", dtype, false))
+}
+
+fn list(dtype: DataType) -> DataType {
+    DataType::List(item(dtype))
+}
+
+columns!(Columns {
+    partition: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;
+    offset: Int64Builder = Int64Builder::new(), DataType::Int64, false, Ascending;
+    index: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;
+    ts: TimestampMillisecondBuilder = utc_builder(), utc_ms(), false, Ascending;
+    day: Date32Builder = Date32Builder::new(), DataType::Date32, false, Filter;
+    call_key: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), false, Random;
+    tool_id: StringBuilder = name_builder(), DataType::Utf8, false, Filter;
+    current: StringBuilder = name_builder(), DataType::Utf8, false, Few;
+    candidate: StringBuilder = name_builder(), DataType::Utf8, false, Few;
+    epoch: StringBuilder = name_builder(), DataType::Utf8, false, Few;
+    session_key: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), true, Random;
+    agent: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    cohort: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    result: StringBuilder = name_builder(), DataType::Utf8, false, Filter;
+    reason: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    severity: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    refused: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
+    fidelity: StringBuilder = name_builder(), DataType::Utf8, false, Few;
+    evidence_validation: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
+    evidence_arguments: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
+    evidence_outcome: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
+    suppression: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    candidate_status: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    discrepancies: ListBuilder<StructBuilder> =
+        ListBuilder::new(StructBuilder::from_fields(discrepancy_fields(), 0))
+            .with_field(item(DataType::Struct(discrepancy_fields()))),
+        list(DataType::Struct(discrepancy_fields())), false, Few;
+    rules: ListBuilder<StringBuilder> = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8)),
+        list(DataType::Utf8), false, Few;
+    places_touched: ListBuilder<UInt16Builder> =
+        ListBuilder::new(UInt16Builder::new()).with_field(item(DataType::UInt16)),
+        list(DataType::UInt16), false, Few;
+    places_disagreed: ListBuilder<UInt16Builder> =
+        ListBuilder::new(UInt16Builder::new()).with_field(item(DataType::UInt16)),
+        list(DataType::UInt16), false, Few;
+    commitment: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(32), DataType::FixedSizeBinary(32), false, Random;
+});
+
+/// One row, borrowed: nothing is copied before it is in its column.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultRef<'a> {
+    /// Where the call was read.
+    pub position: Position,
+    /// The call's own time.
+    pub ts: Timestamp,
+    /// First 16 bytes of SHA-256 over the call id.
+    pub call_key: &'a [u8; 16],
+    /// Tool.
+    pub tool_id: &'a str,
+    /// Current contract id.
+    pub current: &'a str,
+    /// Candidate contract id.
+    pub candidate: &'a str,
+    /// Digest of the epoch.
+    pub epoch: &'a str,
+    /// First 16 bytes of SHA-256 over the session id, else run, else trace.
+    pub session_key: Option<&'a [u8; 16]>,
+    /// Agent.
+    pub agent: Option<&'a str>,
+    /// Cohort.
+    pub cohort: Option<&'a str>,
+    /// What the comparison said.
+    pub comparison: &'a Comparison,
+    /// Fidelity of the arguments.
+    pub fidelity: Fidelity,
+    /// How the candidate's effect was suppressed; `None`: there was no candidate row.
+    pub suppression: Option<Suppression>,
+    /// The candidate's status.
+    pub candidate_status: Option<Status>,
+    /// SHA-256 over salt and call.
+    pub commitment: &'a [u8; 32],
+}
+
+/// Writes a results file in memory.
+pub struct ResultsWriter {
+    columns: Columns,
+    gathered: usize,
+    output: Output,
+}
+
+impl Default for ResultsWriter {
+    fn default() -> Self {
+        let output = Output::new(Columns::schema(), properties());
+        Self { columns: Columns::new(), gathered: 0, output }
+    }
+}
+
+fn properties() -> parquet::file::properties::WriterProperties {
+    files::properties(Columns::SHAPES)
+}
+
+fn odd(e: impl std::fmt::Display) -> LedgerError {
+    LedgerError::unreadable("a results row", e)
+}
+
+impl ResultsWriter {
+    /// Adds one row.
+    pub fn append(&mut self, row: &ResultRef<'_>) -> Result<(), LedgerError> {
+        let c = &mut self.columns;
+        let comparison = row.comparison;
+        c.partition.append_value(row.position.partition);
+        c.offset.append_value(row.position.offset);
+        c.index.append_value(row.position.index);
+        c.ts.append_value(row.ts.0);
+        c.day.append_value(row.ts.day().0);
+        c.call_key.append_value(row.call_key).map_err(odd)?;
+        c.tool_id.append_value(row.tool_id);
+        c.current.append_value(row.current);
+        c.candidate.append_value(row.candidate);
+        c.epoch.append_value(row.epoch);
+        match row.session_key {
+            Some(key) => c.session_key.append_value(key).map_err(odd)?,
+            None => c.session_key.append_null(),
+        }
+        c.agent.append_option(row.agent);
+        c.cohort.append_option(row.cohort);
+        c.result.append_value(comparison.result.as_str());
+        c.reason.append_option(comparison.reason.map(Reason::as_str));
+        c.severity.append_option(comparison.severity().map(Severity::as_str));
+        c.refused.append_value(comparison.refused());
+        c.fidelity.append_value(wire::fidelity(row.fidelity));
+        c.evidence_validation.append_value(comparison.evidence.validation);
+        c.evidence_arguments.append_value(comparison.evidence.arguments);
+        c.evidence_outcome.append_value(comparison.evidence.outcome);
+        c.suppression.append_option(row.suppression.map(wire::suppression));
+        c.candidate_status.append_option(row.candidate_status.map(Status::as_str));
+        for d in &comparison.discrepancies {
+            append_discrepancy(c.discrepancies.values(), d)?;
+        }
+        c.discrepancies.append(true);
+        for rule in &comparison.rules {
+            c.rules.values().append_value(rule);
+        }
+        c.rules.append(true);
+        c.places_touched.values().append_slice(&comparison.touched);
+        c.places_touched.append(true);
+        c.places_disagreed.values().append_slice(&comparison.disagreed_at);
+        c.places_disagreed.append(true);
+        c.commitment.append_value(row.commitment).map_err(odd)?;
+        self.gathered += 1;
+        if self.gathered >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), LedgerError> {
+        if self.gathered > 0 {
+            self.gathered = 0;
+            self.output.write(self.columns.finish())?;
+        }
+        Ok(())
+    }
+
+    /// Bytes held in memory, about.
+    pub fn held(&self) -> usize {
+        self.output.held() + self.gathered * 400
+    }
+
+    /// The file; `None` when there is no row. The writer is empty afterwards.
+    pub fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
+        self.flush()?;
+        self.output.finish()
+    }
+}
+
+fn append_discrepancy(row: &mut StructBuilder, d: &Discrepancy) -> Result<(), LedgerError> {
+    let texts = [
+        (0, Some(d.field.as_str())),
+        (1, Some(d.category.as_str())),
+        (2, Some(d.severity.as_str())),
+        (4, d.keyword.as_deref()),
+        (5, d.location.as_deref()),
+        (6, d.note.as_deref()),
+    ];
+    for (index, text) in texts {
+        row.field_builder::<StringBuilder>(index).ok_or_else(|| odd("no such field"))?.append_option(text);
+    }
+    row.field_builder::<BooleanBuilder>(3).ok_or_else(|| odd("no such field"))?.append_value(d.refused);
+    row.append(true);
+    Ok(())
+}
+
+/// Calls `each` with every row of a results file whose bytes were checked.
+pub(crate) fn for_each_row(
+    path: &str,
+    bytes: Bytes,
+    mut each: impl FnMut(ResultRow) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    files::for_each_batch(path, bytes, &Columns::schema(), |batch| {
+        let view = View::new(path, batch)?;
+        (0..batch.num_rows()).try_for_each(|row| each(view.row(row)?))
+    })
+}
+
+struct View<'a> {
+    path: &'a str,
+    partition: &'a Int32Array,
+    offset: &'a Int64Array,
+    index: &'a Int32Array,
+    ts: &'a TimestampMillisecondArray,
+    day: &'a Date32Array,
+    call_key: &'a FixedSizeBinaryArray,
+    tool_id: &'a StringArray,
+    current: &'a StringArray,
+    candidate: &'a StringArray,
+    epoch: &'a StringArray,
+    session_key: &'a FixedSizeBinaryArray,
+    agent: &'a StringArray,
+    cohort: &'a StringArray,
+    result: &'a StringArray,
+    reason: &'a StringArray,
+    severity: &'a StringArray,
+    refused: &'a BooleanArray,
+    fidelity: &'a StringArray,
+    evidence: [&'a BooleanArray; 3],
+    suppression: &'a StringArray,
+    candidate_status: &'a StringArray,
+    discrepancies: &'a ListArray,
+    rules: &'a ListArray,
+    places_touched: &'a ListArray,
+    places_disagreed: &'a ListArray,
+    commitment: &'a FixedSizeBinaryArray,
+}
+
+impl<'a> View<'a> {
+    fn new(path: &'a str, batch: &'a RecordBatch) -> Result<Self, LedgerError> {
+        Ok(Self {
+            path,
+            partition: files::column(path, batch, "partition")?,
+            offset: files::column(path, batch, "offset")?,
+            index: files::column(path, batch, "index")?,
+            ts: files::column(path, batch, "ts")?,
+            day: files::column(path, batch, "day")?,
+            call_key: files::column(path, batch, "call_key")?,
+            tool_id: files::column(path, batch, "tool_id")?,
+            current: files::column(path, batch, "current")?,
+            candidate: files::column(path, batch, "candidate")?,
+            epoch: files::column(path, batch, "epoch")?,
+            session_key: files::column(path, batch, "session_key")?,
+            agent: files::column(path, batch, "agent")?,
+            cohort: files::column(path, batch, "cohort")?,
+            result: files::column(path, batch, "result")?,
+            reason: files::column(path, batch, "reason")?,
+            severity: files::column(path, batch, "severity")?,
+            refused: files::column(path, batch, "refused")?,
+            fidelity: files::column(path, batch, "fidelity")?,
+            evidence: [
+                files::column(path, batch, "evidence_validation")?,
+                files::column(path, batch, "evidence_arguments")?,
+                files::column(path, batch, "evidence_outcome")?,
+            ],
+            suppression: files::column(path, batch, "suppression")?,
+            candidate_status: files::column(path, batch, "candidate_status")?,
+            discrepancies: files::column(path, batch, "discrepancies")?,
+            rules: files::column(path, batch, "rules")?,
+            places_touched: files::column(path, batch, "places_touched")?,
+            places_disagreed: files::column(path, batch, "places_disagreed")?,
+            commitment: files::column(path, batch, "commitment")?,
+        })
+    }
+
+    fn known<T>(&self, column: &str, text: &str, value: Option<T>) -> Result<T, LedgerError> {
+        value.ok_or_else(|| {
+            LedgerError::unreadable(self.path, format!("column `{column}` holds `{text}`, which this build does not know"))
+        })
+    }
+
+    fn optional<T>(
+        &self,
+        column: &str,
+        array: &StringArray,
+        row: usize,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, LedgerError> {
+        match text(array, row) {
+            Some(name) => self.known(column, name, read(name)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn row(&self, row: usize) -> Result<ResultRow, LedgerError> {
+        let evidence = |i: usize| self.evidence.get(i).is_some_and(|array| array.value(row));
+        let result = self.result.value(row);
+        let fidelity = self.fidelity.value(row);
+        Ok(ResultRow {
+            position: Position {
+                partition: self.partition.value(row),
+                offset: self.offset.value(row),
+                index: self.index.value(row),
+            },
+            ts: Timestamp(self.ts.value(row)),
+            day: Day(self.day.value(row)),
+            call_key: fixed(self.call_key.value(row)),
+            tool_id: self.tool_id.value(row).to_owned(),
+            current: self.current.value(row).to_owned(),
+            candidate: self.candidate.value(row).to_owned(),
+            epoch: self.epoch.value(row).to_owned(),
+            session_key: self.session_key.is_valid(row).then(|| fixed(self.session_key.value(row))),
+            agent: text(self.agent, row).map(str::to_owned),
+            cohort: text(self.cohort, row).map(str::to_owned),
+            result: self.known("result", result, ComparisonResult::parse(result))?,
+            reason: self.optional("reason", self.reason, row, Reason::parse)?,
+            severity: self.optional("severity", self.severity, row, wire::parse_severity)?,
+            refused: self.refused.value(row),
+            fidelity: self.known("fidelity", fidelity, wire::parse_fidelity(fidelity))?,
+            evidence: Evidence { validation: evidence(0), arguments: evidence(1), outcome: evidence(2) },
+            suppression: self.optional("suppression", self.suppression, row, wire::parse_suppression)?,
+            candidate_status: self.optional("candidate_status", self.candidate_status, row, wire::parse_status)?,
+            discrepancies: self.discrepancies(row)?,
+            rules: strings(&self.rules.value(row)),
+            places_touched: places(&self.places_touched.value(row)),
+            places_disagreed: places(&self.places_disagreed.value(row)),
+            commitment: fixed(self.commitment.value(row)),
+        })
+    }
+
+    fn discrepancies(&self, row: usize) -> Result<Vec<Discrepancy>, LedgerError> {
+        let list = self.discrepancies.value(row);
+        if list.is_empty() {
+            return Ok(Vec::new());
+        }
+        let unreadable = || LedgerError::unreadable(self.path, "column `discrepancies` has another shape");
+        let rows = list.as_any().downcast_ref::<StructArray>().ok_or_else(unreadable)?;
+        let texts = |name: &str| {
+            rows.column_by_name(name).and_then(|a| a.as_any().downcast_ref::<StringArray>()).ok_or_else(unreadable)
+        };
+        let refused = rows
+            .column_by_name("refused")
+            .and_then(|a| a.as_any().downcast_ref::<BooleanArray>())
+            .ok_or_else(unreadable)?;
+        let (field, category, severity) = (texts("field")?, texts("category")?, texts("severity")?);
+        let (keyword, location, note) = (texts("keyword")?, texts("location")?, texts("note")?);
+        let owned = |array: &StringArray, i: usize| text(array, i).map(str::to_owned);
+        (0..rows.len())
+            .map(|i| {
+                let (c, s) = (category.value(i), severity.value(i));
+                Ok(Discrepancy {
+                    field: field.value(i).to_owned(),
+                    category: self.known("category", c, Category::parse(c))?,
+                    severity: self.known("severity", s, wire::parse_severity(s))?,
+                    refused: refused.value(i),
+                    keyword: owned(keyword, i),
+                    location: owned(location, i),
+                    note: owned(note, i),
+                })
+            })
+            .collect()
+    }
+}
+
+fn text(array: &StringArray, row: usize) -> Option<&str> {
+    array.is_valid(row).then(|| array.value(row))
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().unwrap_or([0; N])
+}
+
+fn strings(array: &arrow_array::ArrayRef) -> Vec<String> {
+    let Some(array) = array.as_any().downcast_ref::<StringArray>() else { return Vec::new() };
+    array.iter().flatten().map(str::to_owned).collect()
+}
+
+fn places(array: &arrow_array::ArrayRef) -> Vec<u16> {
+    let Some(array) = array.as_any().downcast_ref::<UInt16Array>() else { return Vec::new() };
+    array.values().to_vec()
+}

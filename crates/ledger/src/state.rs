@@ -1,0 +1,223 @@
+//! What the control chain folds to: sources, observed pairs, registrations, plants, verdicts.
+
+use std::collections::BTreeMap;
+
+use lastcall_contract::Digest;
+use lastcall_event::{Day, Preset, Timestamp};
+
+use crate::chain::{Read, Tail};
+use crate::control::{Control, Pair, Role, SourceKind};
+
+/// A registered source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceInfo {
+    /// Unique name.
+    pub name: String,
+    /// Role.
+    pub role: Role,
+    /// Kind of stream.
+    pub kind: SourceKind,
+    /// How its messages are read.
+    pub preset: Preset,
+    /// Milliseconds after its end for which a day stays open.
+    pub lateness_ms: i64,
+    /// Sequence number of its entry.
+    pub seq: u64,
+}
+
+/// A pair that is observed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedPair {
+    /// Sequence number of its entry.
+    pub seq: u64,
+    /// The pair.
+    pub pair: Pair,
+}
+
+/// A registration and, if it ended, how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Registration {
+    /// Sequence number of its entry: its id.
+    pub seq: u64,
+    /// Digest of its entry.
+    pub digest: Digest,
+    /// When it was written.
+    pub at: Timestamp,
+    /// Digest of the plan, an object.
+    pub plan: Digest,
+    /// The pair.
+    pub pair: Pair,
+    /// First scored UTC day.
+    pub scored_from: Day,
+    /// Patterns of the sources whose calls count.
+    pub sources: Vec<String>,
+    /// Only this cohort's calls count.
+    pub cohort: Option<String>,
+    /// Who registered.
+    pub by: Option<String>,
+    /// How its window ended.
+    pub end: Option<WindowEnd>,
+}
+
+/// How a window ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowEnd {
+    /// Sequence number of the `EndWindow` entry.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: String,
+}
+
+/// A list of planted or synthetic calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plant {
+    /// Sequence number of its entry.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// Tool.
+    pub tool_id: String,
+    /// Candidate contract id.
+    pub candidate: String,
+    /// Digest of the list, an object.
+    pub list: Digest,
+    /// How many calls.
+    pub count: u64,
+}
+
+/// A verdict that was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerdictEntry {
+    /// Sequence number of its entry.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// Sequence number of the registration.
+    pub registration: u64,
+    /// The verdict.
+    pub verdict: String,
+    /// The last closed day that it rests on.
+    pub closed_through: Option<Day>,
+    /// Digest of the verdict document, an object.
+    pub document: Digest,
+}
+
+/// The fold of the control chain up to its tail.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ControlState {
+    /// Every entry, in order.
+    pub entries: Vec<Read<Control>>,
+    /// Sources by name.
+    pub sources: BTreeMap<String, SourceInfo>,
+    /// Pairs that are observed now.
+    pub observed: Vec<ObservedPair>,
+    /// Every registration, in control order, ended or not.
+    pub registrations: Vec<Registration>,
+    /// Plants, in control order.
+    pub plants: Vec<Plant>,
+    /// Verdicts, in control order.
+    pub verdicts: Vec<VerdictEntry>,
+}
+
+impl ControlState {
+    /// Takes in the next entry. Entries are trusted to be in order: the chain was checked while it was read.
+    pub fn push(&mut self, read: Read<Control>) {
+        let (seq, at) = (read.entry.seq, read.entry.at);
+        match read.entry.body.clone() {
+            Control::Genesis { .. } => {}
+            Control::Source { name, role, source_kind, preset, lateness_ms } => {
+                let info =
+                    SourceInfo { name: name.clone(), role, kind: source_kind, preset, lateness_ms, seq };
+                // The first one holds: a name means one stream for ever.
+                self.sources.entry(name).or_insert(info);
+            }
+            Control::Observe { pair } => {
+                self.observed.retain(|o| !same_candidate(&o.pair, &pair.tool_id, &pair.candidate));
+                self.observed.push(ObservedPair { seq, pair });
+            }
+            Control::Unobserve { tool_id, candidate } => {
+                self.observed.retain(|o| !same_candidate(&o.pair, &tool_id, &candidate));
+            }
+            Control::Register { plan, pair, scored_from, sources, cohort, by } => {
+                self.registrations.push(Registration {
+                    seq,
+                    digest: read.digest.clone(),
+                    at,
+                    plan,
+                    pair,
+                    scored_from,
+                    sources,
+                    cohort,
+                    by,
+                    end: None,
+                });
+            }
+            Control::EndWindow { registration, reason } => {
+                if let Some(found) = self.registrations.iter_mut().find(|r| r.seq == registration)
+                    && found.end.is_none()
+                {
+                    found.end = Some(WindowEnd { seq, at, reason });
+                }
+            }
+            Control::Plant { tool_id, candidate, list, count } => {
+                self.plants.push(Plant { seq, at, tool_id, candidate, list, count });
+            }
+            Control::Verdict { registration, verdict, closed_through, document } => {
+                self.verdicts.push(VerdictEntry { seq, at, registration, verdict, closed_through, document });
+            }
+        }
+        self.entries.push(read);
+    }
+
+    /// The last entry; `None` for an empty chain (a ledger without its genesis).
+    pub fn tail(&self) -> Option<Tail> {
+        self.entries.last().map(Read::tail)
+    }
+
+    /// The ledger's id, as its genesis states it.
+    pub fn ledger_id(&self) -> Option<&str> {
+        self.entries.first().and_then(|read| match &read.entry.body {
+            Control::Genesis { ledger_id } => Some(ledger_id.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The pairs that recorders compare now: observed ones and those of open windows, each epoch once.
+    pub fn active_pairs(&self) -> Vec<Pair> {
+        let windows = self.registrations.iter().filter(|r| r.end.is_none()).map(|r| &r.pair);
+        let mut pairs: Vec<Pair> = Vec::new();
+        for pair in windows.chain(self.observed.iter().map(|o| &o.pair)) {
+            if !pairs.iter().any(|p| p.epoch == pair.epoch) {
+                pairs.push(pair.clone());
+            }
+        }
+        pairs
+    }
+
+    /// The sources that a registration names, by its patterns.
+    pub fn sources_of(&self, registration: &Registration) -> Vec<&SourceInfo> {
+        self.sources
+            .values()
+            .filter(|s| registration.sources.iter().any(|pattern| matches(pattern, &s.name)))
+            .collect()
+    }
+
+    /// The registration with this sequence number.
+    pub fn registration(&self, seq: u64) -> Option<&Registration> {
+        self.registrations.iter().find(|r| r.seq == seq)
+    }
+}
+
+fn same_candidate(pair: &Pair, tool_id: &str, candidate: &str) -> bool {
+    pair.tool_id == tool_id && pair.candidate == candidate
+}
+
+/// Whether a source's name fits a pattern: `*` at the end matches any rest.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => pattern == name,
+    }
+}

@@ -1,0 +1,88 @@
+//! The recorder's hands: reads where a partition stands, writes files, appends entries. Decides nothing.
+
+use lastcall_compare::COMPARATOR_VERSION;
+use lastcall_ledger::chain::{self, Append, Tail};
+use lastcall_ledger::control::SourceKind;
+use lastcall_ledger::entry::{Build, ControlRef, PartitionBody, Progress};
+use lastcall_ledger::names::Chain;
+use lastcall_ledger::position::{NextOffset, Partition};
+use lastcall_ledger::store::Store;
+use lastcall_ledger::LedgerError;
+use lastcall_event::Timestamp;
+
+use crate::recorder::{Commit, beginning};
+
+/// Where a partition stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assigned {
+    /// Its chain's tail.
+    pub tail: Tail,
+    /// What the tail says.
+    pub progress: Progress,
+    /// The control entry that the tail names: nobody records under an older one.
+    pub control: ControlRef,
+}
+
+/// Writes what one partition's recorder asks for.
+pub struct Committer<'a> {
+    store: &'a dyn Store,
+    source: String,
+    partition: Partition,
+    chain: Chain,
+    writer: String,
+}
+
+impl<'a> Committer<'a> {
+    /// For one partition of one source, under a writer's random id.
+    pub fn new(store: &'a dyn Store, source: &str, partition: Partition, writer: &str) -> Self {
+        let chain = Chain::partition(source, partition);
+        Self { store, source: source.to_owned(), partition, chain, writer: writer.to_owned() }
+    }
+
+    /// Reads where the partition stands; `None`: nobody has begun it.
+    pub fn assigned(&self) -> Result<Option<Assigned>, LedgerError> {
+        let read = chain::read_tail::<PartitionBody>(self.store, &self.chain)?;
+        Ok(read.map(|read| Assigned {
+            tail: read.tail(),
+            progress: read.entry.body.progress().clone(),
+            control: read.entry.body.control().clone(),
+        }))
+    }
+
+    /// Begins the partition. Whoever wins, [`Self::assigned`] then says where it stands.
+    pub fn begin(
+        &self,
+        kind: SourceKind,
+        location: &str,
+        control: &ControlRef,
+        floor: Timestamp,
+        now: Timestamp,
+    ) -> Result<Append, LedgerError> {
+        let body = PartitionBody::Genesis {
+            source: self.source.clone(),
+            partition: self.partition.0,
+            source_kind: kind,
+            location: location.to_owned(),
+            control: control.clone(),
+            progress: beginning(NextOffset(0), 1),
+            build: Build { lastcall: env!("CARGO_PKG_VERSION").to_owned(), comparator: COMPARATOR_VERSION },
+        };
+        chain::append(self.store, &self.chain, None, &self.writer, now, Some(floor), &body)
+    }
+
+    /// Writes the files, each durable before the next, and then appends the entry that names them.
+    pub fn commit(&self, commit: &Commit) -> Result<Append, LedgerError> {
+        for (path, bytes) in &commit.files {
+            self.store.put(path, bytes)?;
+        }
+        chain::append(
+            self.store,
+            &self.chain,
+            Some(&commit.previous),
+            &self.writer,
+            commit.now,
+            Some(commit.floor),
+            &commit.body,
+        )
+    }
+}

@@ -1,0 +1,123 @@
+//! A trial as a page: how many calls would be refused or changed, where, by whom, and the worst of them.
+
+use lastcall_decision::{grouped, percent_of};
+use maud::{Markup, html};
+
+use super::page::{page, pointer};
+use crate::trial::TryReport;
+
+/// A trial as a self-contained page.
+pub fn try_page(t: &TryReport) -> String {
+    let class = if t.something_would_change() { "verdict not-ready" } else { "verdict ready" };
+    let word = if t.something_would_change() { "WOULD BREAK" } else { "NO CALL AFFECTED" };
+    let body = html! {
+        header {
+            p.kicker { "Which of these calls would the changed definition refuse or change? · " (t.old) " → " (t.new) }
+            div.top {
+                h1 { (t.tool) }
+                @if t.calls > 0 { span class=(class) { (word) } } @else { span class="verdict insufficient" { "NO CALLS" } }
+            }
+            p.headline { (t.headline()) }
+            @if !t.notes.is_empty() { ul.flags { @for n in &t.notes { li { (n) } } } }
+        }
+        section { (figures(t)) }
+        section { h2 { "What differs" } (categories(t)) }
+        @if !t.worst.is_empty() { section { h2 { "The worst calls" } (worst(t)) } }
+        @if !t.agents.is_empty() || !t.days.is_empty() { section.two { (agents(t)) (days(t)) } }
+        section.two {
+            @if !t.burn_in.is_empty() { div { h2 { "Had this been a burn-in" } ul.plain { @for l in &t.burn_in { li { (l) } } } } }
+            div { h2 { "Not claimed" } ul.plain {
+                li { "A trial is never a verdict: nothing was fixed before these calls were seen." }
+                li { "Calls of " (t.source) " alone were looked at." }
+            } }
+        }
+    };
+    page(&format!("{}: {}", t.tool, t.headline()), &body)
+}
+
+fn figures(t: &TryReport) -> Markup {
+    let share = |n: u64| percent_of(n, t.compared());
+    html! {
+        dl.facts {
+            div { dt { "Compared" } dd { (grouped(t.compared())) small { (grouped(t.calls)) " calls from " (t.source) } } }
+            div { dt { "Would be refused" } dd { (grouped(t.refused)) small { (share(t.refused)) } } }
+            div { dt { "Would be changed" } dd { (grouped(t.changed)) small { (share(t.changed)) } } }
+            div { dt { "Agreed" } dd { (grouped(t.agreed)) small { (share(t.agreed)) } } }
+            div { dt { "Could not be judged" } dd { (grouped(t.unresolved)) small { (grouped(t.both_rejected)) " refused by both, " (grouped(t.excluded)) " left out" } } }
+        }
+        @if !t.reasons.is_empty() {
+            p.soft style="margin-top:.6rem" { @for (i, (r, n)) in t.reasons.iter().enumerate() { @if i > 0 { ", " } code { (r) } " " (grouped(*n)) } }
+        }
+    }
+}
+
+fn categories(t: &TryReport) -> Markup {
+    if t.categories.is_empty() {
+        return html! { div.card { p.empty { "No difference was found." } } };
+    }
+    html! {
+        div.card.scroll tabindex="0" role="region" aria-label="Categories" {
+            table {
+                thead { tr {
+                    th scope="col" { "Severity" } th scope="col" { "Category" } th scope="col" { "Where" }
+                    th.n scope="col" { "Calls" } th.n scope="col" { "Refused" } th scope="col" { "Schema" }
+                } }
+                tbody { @for c in &t.categories { tr {
+                    td { span class=(format!("sev {}", severity(&c.severity))) { (c.severity) } }
+                    td { code { (c.category) } }
+                    td { (pointer(&c.pointer)) }
+                    td.n { (grouped(c.calls)) } td.n.zero[c.refused == 0] { (grouped(c.refused)) }
+                    td {
+                        @if let Some(l) = &c.location { code { (l) } } @else if let Some(k) = &c.keyword { code { (k) } }
+                        @if let Some(n) = &c.note { div.example { (n) } }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+/// Only our own words become class names.
+fn severity(text: &str) -> &'static str {
+    match text {
+        "block" => "block",
+        "warn" => "warn",
+        _ => "info",
+    }
+}
+
+fn worst(t: &TryReport) -> Markup {
+    html! {
+        ul.checks.card { @for e in &t.worst { li style="grid-template-columns:1fr" {
+            span { span.id { (e.place) } " " code { (e.call_id) } @if let Some(a) = &e.agent { span.soft { " · " (a) } } @if let Some(d) = &e.day { span.soft { " · " (d) } } }
+            @for f in &e.findings {
+                p style="grid-column:1" {
+                    span class=(format!("sev {}", severity(&f.severity))) { (f.severity) } " " code { (f.category) } " at " (pointer(&f.pointer))
+                    @if let Some(v) = &f.value { " = " code { (v) } }
+                    @if f.refused { span.soft { ", refused" } }
+                    @if let Some(n) = &f.note { span.soft { ". " (n) } }
+                }
+            }
+        } } }
+    }
+}
+
+fn agents(t: &TryReport) -> Markup {
+    html! { @if !t.agents.is_empty() { div {
+        h2 { "By agent" }
+        div.card.scroll { table {
+            thead { tr { th scope="col" { "Agent" } th.n scope="col" { "Calls" } th.n scope="col" { "Refused" } th.n scope="col" { "Changed" } } }
+            tbody { @for a in &t.agents { tr { td { (a.agent) } td.n { (grouped(a.calls)) } td.n.zero[a.refused == 0] { (grouped(a.refused)) } td.n.zero[a.changed == 0] { (grouped(a.changed)) } } } }
+        } }
+    } } }
+}
+
+fn days(t: &TryReport) -> Markup {
+    html! { @if !t.days.is_empty() { div {
+        h2 { "By day" }
+        div.card.scroll { table {
+            thead { tr { th scope="col" { "Day (UTC)" } th.n scope="col" { "Compared" } th.n scope="col" { "Disagreed" } th.n scope="col" { "D" } th.n scope="col" { "Refused" } } }
+            tbody { @for d in &t.days { tr { td.nowrap { (d.day) } td.n { (grouped(d.compared)) } td.n { (grouped(d.disagreed)) } td.n { (percent_of(d.disagreed, d.compared)) } td.n.zero[d.refused == 0] { (grouped(d.refused)) } } } }
+        } }
+    } } }
+}

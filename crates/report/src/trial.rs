@@ -1,0 +1,192 @@
+//! What `lastcall try` found: which calls of a file a changed definition would refuse or change. Never a verdict:
+//! nothing was fixed before these calls were seen.
+
+use std::collections::BTreeMap;
+
+use lastcall_event::Day;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The whole trial. `calls = agreed + disagreed + both_rejected + excluded + unresolved`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryReport {
+    /// The tool, as the old definition names it.
+    pub tool: String,
+    /// The old definition: a contract id or a file.
+    pub old: String,
+    /// The new definition.
+    pub new: String,
+    /// Where the calls came from.
+    pub source: String,
+    /// Calls that were compared or could have been.
+    pub calls: u64,
+    /// Records of the source that are no call of this tool.
+    pub other_calls: u64,
+    /// Records that could not be decoded.
+    pub undecodable: u64,
+    /// No difference of warn or block.
+    pub agreed: u64,
+    /// A difference of warn or block.
+    pub disagreed: u64,
+    /// Of these, refused by the new definition.
+    pub refused: u64,
+    /// Of these, accepted, but read otherwise.
+    pub changed: u64,
+    /// Refused by both.
+    pub both_rejected: u64,
+    /// Left out by a rule.
+    pub excluded: u64,
+    /// Nobody can say.
+    pub unresolved: u64,
+    /// Calls by reason, of those both rejected, excluded or unresolved.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, u64>,
+    /// By category and pointer, the worst first.
+    pub categories: Vec<TryCategory>,
+    /// By agent, the most affected first; empty where no call names one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<TryAgent>,
+    /// By UTC day; empty where no call has a time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<TryDay>,
+    /// The worst calls, at most a few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worst: Vec<TryExample>,
+    /// Normalization rules that turned a difference into agreement → calls.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rules: BTreeMap<String, u64>,
+    /// What a burn-in would have said, one line each; never READY.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub burn_in: Vec<String>,
+    /// Remarks, such as that no outcome was compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One category at one pointer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryCategory {
+    /// Category.
+    pub category: String,
+    /// `block`, `warn` or `info`.
+    pub severity: String,
+    /// Pointer into the arguments or the result.
+    pub pointer: String,
+    /// Schema keyword, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// Pointer into the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What else is known, such as the likely new name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Calls.
+    pub calls: u64,
+    /// Of these, refused for it.
+    pub refused: u64,
+}
+
+/// One agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryAgent {
+    /// Its id.
+    pub agent: String,
+    /// Calls.
+    pub calls: u64,
+    /// Of these, refused.
+    pub refused: u64,
+    /// Of these, accepted, but read otherwise.
+    pub changed: u64,
+}
+
+/// One UTC day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryDay {
+    /// The day.
+    #[schemars(with = "String")]
+    pub day: Day,
+    /// Compared calls.
+    pub compared: u64,
+    /// Disagreements.
+    pub disagreed: u64,
+    /// Of these, refused.
+    pub refused: u64,
+}
+
+/// One call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryExample {
+    /// The call's id.
+    pub call_id: String,
+    /// Where it stands: `calls.jsonl:17`.
+    pub place: String,
+    /// Its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Its day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub day: Option<Day>,
+    /// Its differences.
+    pub findings: Vec<TryFinding>,
+}
+
+/// One difference in one call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryFinding {
+    /// Category.
+    pub category: String,
+    /// `block`, `warn` or `info`.
+    pub severity: String,
+    /// Pointer.
+    pub pointer: String,
+    /// The call was refused for it.
+    pub refused: bool,
+    /// Schema keyword.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// Pointer into the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What else is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The value at the pointer as JSON text; only where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+impl TryReport {
+    /// Compared calls.
+    pub fn compared(&self) -> u64 {
+        self.agreed.saturating_add(self.disagreed)
+    }
+
+    /// Whether a call would be refused or changed, or could not be judged.
+    pub fn something_would_change(&self) -> bool {
+        self.disagreed > 0
+    }
+
+    /// One sentence.
+    pub fn headline(&self) -> String {
+        use lastcall_decision::grouped;
+        let calls = |n: u64| format!("{} {}", grouped(n), if n == 1 { "call" } else { "calls" });
+        let unknown = match self.unresolved {
+            0 => String::new(),
+            n => format!(" {} could not be judged.", calls(n)),
+        };
+        if self.calls == 0 {
+            return format!("No call of {} was found.", self.tool);
+        }
+        if self.disagreed == 0 {
+            return format!("None of {} would be refused or changed.{unknown}", calls(self.compared()));
+        }
+        format!(
+            "{} of {} would be refused, {} changed.{unknown}",
+            grouped(self.refused),
+            calls(self.compared()),
+            grouped(self.changed)
+        )
+    }
+}
