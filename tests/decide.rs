@@ -40,7 +40,8 @@ impl Bench {
     }
 
     fn run(&self, args: &[&str]) -> Said {
-        let done = lastcall().args(args).current_dir(self.path()).env("LASTCALL_LEDGER", "led").output().unwrap();
+        let done =
+            lastcall().args(args).current_dir(self.path()).env("LASTCALL_LEDGER", "led").output().unwrap();
         let text = |b: &[u8]| String::from_utf8(b.to_vec()).unwrap();
         (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
     }
@@ -98,9 +99,12 @@ fn check<'a>(verdict: &'a Value, id: &str) -> &'a str {
 
 #[test]
 fn ready_not_ready_insufficient_and_error_by_their_exit_codes() {
-    for (days, n, k, code, answer) in
-        [(6, 40, 0, 0, "READY"), (6, 40, 2, 1, "NOT_READY"), (6, 10, 0, 3, "INSUFFICIENT"), (4, 40, 0, 3, "INSUFFICIENT")]
-    {
+    for (days, n, k, code, answer) in [
+        (6, 40, 0, 0, "READY"),
+        (6, 40, 2, 1, "NOT_READY"),
+        (6, 10, 0, 3, "INSUFFICIENT"),
+        (4, 40, 0, 3, "INSUFFICIENT"),
+    ] {
         let bench = Bench::new("simulated");
         bench.observe();
         bench.register();
@@ -160,7 +164,10 @@ fn what_was_recorded_before_the_registration_is_unresolved() {
     for observed in [true, false] {
         let bench = Bench::new("simulated");
         // Before the first clock record a stated day may be scored, so the calls come before their registration.
-        let early = calls(3, 40, 0, "c").lines().filter(|l| !l.contains("\"clock\"")).fold(String::new(), |a, l| a + l + "\n");
+        let early = calls(3, 40, 0, "c")
+            .lines()
+            .filter(|l| !l.contains("\"clock\""))
+            .fold(String::new(), |a, l| a + l + "\n");
         bench.write("early.jsonl", &early);
         if observed {
             bench.observe();
@@ -184,7 +191,8 @@ fn what_was_recorded_before_the_registration_is_unresolved() {
 fn a_past_day_and_a_second_window_are_refused() {
     let bench = Bench::new("system");
     bench.observe();
-    let (code, _, err) = bench.run(&["plan", "register", "search", "--policy", "policy.yaml", "--from", "2020-06-01"]);
+    let (code, _, err) =
+        bench.run(&["plan", "register", "search", "--policy", "policy.yaml", "--from", "2020-06-01"]);
     assert_eq!(code, 2);
     assert!(err.contains("what has begun cannot be scored") && err.contains("lastcall try"), "{err}");
     bench.ok(&["plan", "register", "search", "--policy", "policy.yaml"]);
@@ -204,16 +212,21 @@ fn plans_that_cannot_be_judged_are_refused() {
     for (policy, needle) in [
         ("burn_in: {tier: T2, profile: strict}", "strict.yaml:1:30: `profile: strict` is not in this build"),
         ("burn_in: {tier: T2}", "the default, where `profile` is left out"),
-        ("burn_in: {profile: article, celing: 0.1}", "strict.yaml:1:29: unknown key `celing`; did you mean `ceiling`?"),
+        (
+            "burn_in: {profile: article, celing: 0.1}",
+            "strict.yaml:1:29: unknown key `celing`; did you mean `ceiling`?",
+        ),
     ] {
         bench.write("strict.yaml", policy);
         let before = bench.control_entries();
-        let (code, _, err) = bench.run(&["plan", "register", "search", "--policy", "strict.yaml", "--from", "2026-06-01"]);
+        let (code, _, err) =
+            bench.run(&["plan", "register", "search", "--policy", "strict.yaml", "--from", "2026-06-01"]);
         assert_eq!(code, 2);
         assert!(err.contains(needle), "{err}");
         assert_eq!(bench.control_entries(), before);
     }
-    let (code, _, err) = bench.run(&["plan", "register", "serch", "--policy", "policy.yaml", "--from", "2026-06-01"]);
+    let (code, _, err) =
+        bench.run(&["plan", "register", "serch", "--policy", "policy.yaml", "--from", "2026-06-01"]);
     assert_eq!(code, 2);
     assert!(err.contains("did you mean `search`?"), "{err}");
 }
@@ -231,7 +244,10 @@ fn planted_faults_come_back_and_never_enter_d() {
     let (code, verdict) = bench.decide();
     assert_eq!(code, 0, "{verdict:#}");
     let planted = &verdict["planted"];
-    assert_eq!((&planted["committed"], &planted["seen"], &planted["missed"]), (&json!(1), &json!(1), &json!(0)));
+    assert_eq!(
+        (&planted["committed"], &planted["seen"], &planted["missed"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
     assert_eq!(verdict["totals"]["calls"], 240);
     // What this build would not report is not planted.
     bench.write(
@@ -239,7 +255,8 @@ fn planted_faults_come_back_and_never_enter_d() {
         r#"{"call":{"arguments":{"q":"x"},"ts":"2026-06-03T10:00:00Z"},"expect":{"category":"type_changed","severity":"block"}}"#,
     );
     let before = bench.control_entries();
-    let (code, _, err) = bench.run(&["plan", "plant", "search", "--calls", "wrong.jsonl", "--to", "plants.jsonl"]);
+    let (code, _, err) =
+        bench.run(&["plan", "plant", "search", "--calls", "wrong.jsonl", "--to", "plants.jsonl"]);
     assert_eq!(code, 2);
     assert!(err.contains("expected to be type_changed/block"), "{err}");
     assert_eq!(bench.control_entries(), before);

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use lastcall_compare::{ComparisonResult, Evidence, Reason, Severity};
 use lastcall_decision::{
-    Answer, CHECK_IDS, Expectation, PairFacts, Place, Plan, PlanFacts, RegistrationFacts, Row, Tally, Verdict,
-    WindowInput, closed_days, decide,
+    Answer, CHECK_IDS, Expectation, PairFacts, Place, Plan, PlanFacts, RegistrationFacts, Row, Tally,
+    Verdict, WindowInput, closed_days, decide,
 };
 use lastcall_event::{Day, Fidelity, Timestamp};
 use serde_json::{Value, json};
@@ -31,7 +31,8 @@ struct Call {
 fn cases() -> (Value, Vec<Value>) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/decision-cases.jsonl");
     let text = std::fs::read_to_string(file).unwrap();
-    let mut lines = text.lines().filter(|l| !l.trim().is_empty()).map(|l| serde_json::from_str::<Value>(l).unwrap());
+    let mut lines =
+        text.lines().filter(|l| !l.trim().is_empty()).map(|l| serde_json::from_str::<Value>(l).unwrap());
     let header = lines.next().unwrap();
     (header, lines.collect())
 }
@@ -257,7 +258,10 @@ fn every_case_is_answered_as_expected() {
 #[test]
 fn order_and_repeats_do_not_matter() {
     let (_, cases) = cases();
-    for case in cases.iter().filter(|c| ["d02-ceiling-exactly-b", "d13-worked-window-block", "d23-worse-repeat"].contains(&text(c, "id").unwrap())) {
+    for case in cases.iter().filter(|c| {
+        ["d02-ceiling-exactly-b", "d13-worked-window-block", "d23-worse-repeat"]
+            .contains(&text(c, "id").unwrap())
+    }) {
         let calls = calls(case);
         let once = judge(case, &calls);
         let mut twice: Vec<Call> = calls.iter().rev().cloned().collect();

@@ -20,7 +20,9 @@ use lastcall_ledger::state::ControlState;
 use lastcall_ledger::store::{Bytes, Created, MemoryStore, Store, StoreError};
 use lastcall_ledger::verify::{Outcome, verify};
 use lastcall_ledger::{Ledger, LedgerClock};
-use lastcall_record::{Action, Commit, Committer, Config, Incoming, Input, Judge, Judged, Limits, Recorder, Spec};
+use lastcall_record::{
+    Action, Commit, Committer, Config, Incoming, Input, Judge, Judged, Limits, Recorder, Spec,
+};
 
 // ---------------------------------------------------------------------------------------------------- chance
 
@@ -262,7 +264,14 @@ impl Store for FaultyStore {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Call { id: u64, tool: &'static str, contract: Option<&'static str>, day: i32, cohort: Option<&'static str>, agent: Option<&'static str> },
+    Call {
+        id: u64,
+        tool: &'static str,
+        contract: Option<&'static str>,
+        day: i32,
+        cohort: Option<&'static str>,
+        agent: Option<&'static str>,
+    },
     Dead,
     Blank,
     Clock,
@@ -350,7 +359,8 @@ fn make_call(rng: &mut Rng, id: u64) -> (Kind, String) {
 
 /// What the stand-in for the comparator says: a function of call and candidate.
 fn verdict_of(id: u64, candidate: &str) -> Comparison {
-    let mut rng = Rng(id.wrapping_mul(0x1000_0000_01b3) ^ candidate.len() as u64 ^ u64::from(candidate.as_bytes()[0]));
+    let mut rng =
+        Rng(id.wrapping_mul(0x1000_0000_01b3) ^ candidate.len() as u64 ^ u64::from(candidate.as_bytes()[0]));
     let discrepancy = |category: Category, refused: bool| Discrepancy {
         field: "/id".to_owned(),
         category,
@@ -524,7 +534,11 @@ impl World {
     /// Starts a process. `None`: it died on the way.
     fn start(&mut self, percent: u64) -> Option<Box<Up>> {
         let faults = Faults { rng: Rng(self.rng.next()), percent, dead: false, late: self.late.clone() };
-        let store = Arc::new(FaultyStore { inner: self.store.clone(), broken: self.broken, faults: Mutex::new(faults) });
+        let store = Arc::new(FaultyStore {
+            inner: self.store.clone(),
+            broken: self.broken,
+            faults: Mutex::new(faults),
+        });
         let ledger = Ledger::open_in(store.clone(), "sim").ok()?;
         let control = ledger.control().ok()?;
         let limits = Limits {
@@ -829,7 +843,10 @@ fn check(world: &World, thorough: bool) {
         ledger.for_each_dead(chunk, |row| seen_dead.push(row.position.offset)).unwrap();
         ledger
             .for_each_result(chunk, |row| {
-                assert_eq!(salts[&row.position.offset], row.commitment, "a commitment is not that of its call");
+                assert_eq!(
+                    salts[&row.position.offset], row.commitment,
+                    "a commitment is not that of its call"
+                );
                 let key = (row.position.offset, row.candidate.clone());
                 assert!(rows.insert(key, row.result).is_none(), "a row stands twice");
             })
@@ -873,8 +890,7 @@ fn check(world: &World, thorough: bool) {
                 expected_rows.insert((record.offset, candidate.clone()), said.result);
                 let owned = |text: &Option<&str>| text.map(str::to_owned);
                 let epoch = epoch_of(tool, candidate);
-                let head =
-                    format!("{} {} {} {:?} {:?}", Day(*day), tool, epoch, owned(cohort), owned(agent));
+                let head = format!("{} {} {} {:?} {:?}", Day(*day), tool, epoch, owned(cohort), owned(agent));
                 expect(&mut expected_tally, &head, &format!("{} {epoch}", Day(*day)), &said);
             }
         }
@@ -888,12 +904,15 @@ fn check(world: &World, thorough: bool) {
     assert_eq!(seen_calls, offsets(|k| matches!(k, Kind::Call { .. })), "every call once, in order");
     assert_eq!(seen_dead, offsets(|k| matches!(k, Kind::Dead)), "every dead letter once, in order");
     let count = |wanted: fn(&Kind) -> bool| offsets(wanted).len() as u64;
-    assert_eq!(others, [
-        count(|k| matches!(k, Kind::Blank)),
-        count(|k| matches!(k, Kind::Clock)),
-        count(|k| matches!(k, Kind::Coverage)),
-        count(|k| matches!(k, Kind::Loss)),
-    ]);
+    assert_eq!(
+        others,
+        [
+            count(|k| matches!(k, Kind::Blank)),
+            count(|k| matches!(k, Kind::Clock)),
+            count(|k| matches!(k, Kind::Coverage)),
+            count(|k| matches!(k, Kind::Loss)),
+        ]
+    );
     assert_eq!(read, world.records.len() as u64, "every record in exactly one chunk");
     assert!(next >= world.records.last().unwrap().next && next <= world.end, "{next} of {}", world.end);
     let mut expected_calls: BTreeMap<String, u64> = BTreeMap::new();
@@ -964,7 +983,7 @@ fn expect(tally: &mut BTreeMap<String, u64>, head: &str, places: &str, said: &Co
 fn one(seed: u64, broken: Option<Broken>) {
     let mut world = World::new(seed, broken);
     world.run();
-    check(&world, seed % 16 == 0);
+    check(&world, seed.is_multiple_of(16));
 }
 
 #[test]

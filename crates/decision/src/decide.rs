@@ -111,7 +111,12 @@ pub fn decide_after_cutover(input: &WindowInput, question: Question) -> Verdict 
         next: Some(next.to_owned()),
     };
     let later = "this build records neither cutovers nor dependents; until one does, keep the old version";
-    out.checks.push(missing("cutover", ReasonCode::CutoverMissing, "the cutover, and its confirmation closed", later));
+    out.checks.push(missing(
+        "cutover",
+        ReasonCode::CutoverMissing,
+        "the cutover, and its confirmation closed",
+        later,
+    ));
     out.checks.push(missing(
         "dependents",
         ReasonCode::DependentsUnknown,
@@ -249,11 +254,8 @@ fn fill_days(out: &mut Verdict, input: &WindowInput, judged: &Judged<'_>, closed
 /// The verdict under other readings of the same days: the checks again, on other counts.
 fn fill_sensitivity(out: &mut Verdict, input: &WindowInput, judged: &Judged<'_>) {
     let mut again = |id: &str, text: &str, change: &dyn Fn(&DayCounts, ScoredDay) -> ScoredDay| {
-        let days: Vec<ScoredDay> = judged
-            .days
-            .iter()
-            .map(|d| input.days.get(&d.day).map_or(*d, |c| change(c, *d)))
-            .collect();
+        let days: Vec<ScoredDay> =
+            judged.days.iter().map(|d| input.days.get(&d.day).map_or(*d, |c| change(c, *d))).collect();
         if days == judged.days {
             return;
         }
@@ -266,9 +268,11 @@ fn fill_sensitivity(out: &mut Verdict, input: &WindowInput, judged: &Judged<'_>)
         k: d.k + c.unresolved,
         ..d
     });
-    again("without_normalization", "every call that agrees only after a normalization rule counted as a disagreement", &|c, d| {
-        ScoredDay { k: d.k + c.agreed_by_rule, ..d }
-    });
+    again(
+        "without_normalization",
+        "every call that agrees only after a normalization rule counted as a disagreement",
+        &|c, d| ScoredDay { k: d.k + c.agreed_by_rule, ..d },
+    );
     again("default_map", "every category at its default severity", &|c, d| ScoredDay {
         k: c.disagreed_by_default,
         blocks: c.blocks_by_default,
@@ -309,7 +313,10 @@ fn flags(out: &Verdict) -> Vec<Flag> {
         flag("unresolved", format!("{} unresolved", grouped(out.totals.counts.unresolved)));
     }
     if out.planted.missed > 0 {
-        flag("planted_missed", format!("{} of {} planted faults missed", out.planted.missed, out.planted.seen));
+        flag(
+            "planted_missed",
+            format!("{} of {} planted faults missed", out.planted.missed, out.planted.seen),
+        );
     }
     if let Some(s) = out.sensitivity.iter().find(|s| s.id == "default_map") {
         flag("map_lowered", format!("own severity map; {} under the defaults", s.verdict));

@@ -14,8 +14,8 @@ mod verdict;
 pub use decide::{WindowInput, closed_days, decide, decide_after_cutover};
 pub use near::nearest;
 pub use plan::{
-    Calendar, CeilingBasis, Decay, Fallback, FinalBlockFree, InFlight, Plan, PlanError, Profile, Required, SampleBy,
-    Sampling, Span, Tier,
+    Calendar, CeilingBasis, Decay, Fallback, FinalBlockFree, InFlight, Plan, PlanError, Profile, Required,
+    SampleBy, Sampling, Span, Tier,
 };
 pub use ratio::{Ratio, grouped, percent_of, rate_of};
 pub use reason::ReasonCode;

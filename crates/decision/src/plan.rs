@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
-use crate::ratio::Ratio;
 use crate::near::nearest;
+use crate::ratio::Ratio;
 
 /// A set of starting values, from T1 (relaxed) to T5 (strictest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -153,7 +153,9 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
         Self::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format_args!("`{text}` is not a length of time; write 90s, 15m, 24h or 30d"))
+            serde::de::Error::custom(format_args!(
+                "`{text}` is not a length of time; write 90s, 15m, 24h or 30d"
+            ))
         })
     }
 }
@@ -434,7 +436,9 @@ impl Plan {
         let Some(burn_in) = raw.burn_in else {
             return Err(PlanError {
                 place: file.to_owned(),
-                message: "there is no `burn_in:`; the shortest plan is `burn_in: {tier: T2, profile: article}`".to_owned(),
+                message:
+                    "there is no `burn_in:`; the shortest plan is `burn_in: {tier: T2, profile: article}`"
+                        .to_owned(),
             });
         };
         let plan = resolve(&burn_in, raw.in_flight.as_ref(), file)?;
@@ -473,7 +477,9 @@ impl Plan {
     /// The values that differ from the tier's, for display: key → value.
     pub fn overrides(&self) -> BTreeMap<String, serde_json::Value> {
         let mut out = BTreeMap::new();
-        let (Ok(mine), Ok(tier)) = (serde_json::to_value(self), serde_json::to_value(Self::of_tier(self.tier))) else {
+        let (Ok(mine), Ok(tier)) =
+            (serde_json::to_value(self), serde_json::to_value(Self::of_tier(self.tier)))
+        else {
             return out;
         };
         let (Some(mine), Some(tier)) = (mine.as_object(), tier.as_object()) else { return out };
@@ -541,7 +547,13 @@ fn resolve(raw: &RawPlan, in_flight: Option<&RawInFlight>, file: &str) -> Result
         ceiling_basis: basis,
         counted_days: day_count(&raw.counted_days, base.counted_days, "counted_days")?,
         max_scored_days: day_count(&raw.max_scored_days, base.max_scored_days, "max_scored_days")?,
-        min_calls: judge.take(raw.min_calls.as_ref(), base.min_calls, "min_calls", |n| n >= 1, "1 or more")?,
+        min_calls: judge.take(
+            raw.min_calls.as_ref(),
+            base.min_calls,
+            "min_calls",
+            |n| n >= 1,
+            "1 or more",
+        )?,
         final_block_free: FinalBlockFree {
             days: day_count(&final_days, base.final_block_free.days, "final_block_free.days")?,
             calls: raw_final.and_then(|z| z.calls).unwrap_or(base.final_block_free.calls),
@@ -566,7 +578,10 @@ fn resolve(raw: &RawPlan, in_flight: Option<&RawInFlight>, file: &str) -> Result
     if let Some(required) = &raw.required {
         let dates = required.dates.iter().map(|text| match Day::parse(text) {
             Some(day) => Ok(day),
-            None => judge.refuse(None::<&Spanned<u32>>, format!("`required.dates`: `{text}` is not a day such as 2026-06-01")),
+            None => judge.refuse(
+                None::<&Spanned<u32>>,
+                format!("`required.dates`: `{text}` is not a day such as 2026-06-01"),
+            ),
         });
         plan.required = Required {
             agents: required.agents.clone(),
@@ -578,7 +593,9 @@ fn resolve(raw: &RawPlan, in_flight: Option<&RawInFlight>, file: &str) -> Result
         let tier = plan.in_flight;
         plan.in_flight = InFlight {
             longest_retry_delay: set.longest_retry_delay.unwrap_or(tier.longest_retry_delay),
-            oldest_supported_snapshot: set.oldest_supported_snapshot.unwrap_or(tier.oldest_supported_snapshot),
+            oldest_supported_snapshot: set
+                .oldest_supported_snapshot
+                .unwrap_or(tier.oldest_supported_snapshot),
             rollback_window: set.rollback_window.unwrap_or(tier.rollback_window),
         };
     }
@@ -619,7 +636,9 @@ fn yaml_error(error: &serde_saphyr::Error, file: &str) -> PlanError {
     };
     let message = match error {
         serde_saphyr::Error::SerdeUnknownField { field, expected, .. } => unknown(field, expected, "key"),
-        serde_saphyr::Error::SerdeUnknownVariant { variant, expected, .. } => unknown(variant, expected, "value"),
+        serde_saphyr::Error::SerdeUnknownVariant { variant, expected, .. } => {
+            unknown(variant, expected, "value")
+        }
         other => {
             // The library appends the place, which already stands in front.
             let text = other.to_string();
@@ -634,7 +653,9 @@ fn yaml_error(error: &serde_saphyr::Error, file: &str) -> PlanError {
 fn unknown(name: &str, expected: &[&str], what: &str) -> String {
     let hint = match nearest(name, expected.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known are {}", expected.iter().map(|e| format!("`{e}`")).collect::<Vec<_>>().join(", ")),
+        None => {
+            format!("known are {}", expected.iter().map(|e| format!("`{e}`")).collect::<Vec<_>>().join(", "))
+        }
     };
     let name: String = name.chars().take(60).collect();
     format!("unknown {what} `{name}`; {hint}")

@@ -133,7 +133,10 @@ impl<'a> Judged<'a> {
     fn days_for_calls(&self) -> Option<u64> {
         let (n, days) = (self.compared(), self.days.len() as u64);
         let missing = self.plan.min_calls.saturating_sub(n);
-        (n > 0).then(|| u64::try_from((u128::from(missing) * u128::from(days)).div_ceil(u128::from(n))).unwrap_or(u64::MAX))
+        (n > 0).then(|| {
+            u64::try_from((u128::from(missing) * u128::from(days)).div_ceil(u128::from(n)))
+                .unwrap_or(u64::MAX)
+        })
     }
 }
 
@@ -223,18 +226,32 @@ fn ceiling(judged: &Judged<'_>) -> Check {
             grouped(failing.len() as u64),
             plural(counted.len() as u64, "counted day", "counted days")
         );
-        out.next = Some(judged.next_after(latest.day, plan.counted_days, "the counted days", "if D is below the ceiling on each of them"));
+        out.next = Some(judged.next_after(
+            latest.day,
+            plan.counted_days,
+            "the counted days",
+            "if D is below the ceiling on each of them",
+        ));
         return settle(out, CheckResult::Fail, ReasonCode::CeilingReached, value, text);
     }
     if let Some(silent) = counted.iter().rev().find(|d| d.n == 0) {
         let value = format!("no compared call on {}", silent.day);
         let text = format!("{} has no compared call, so its D is unknown.", silent.day);
-        out.next = Some(judged.next_after(silent.day, plan.counted_days, "the counted days", "if each of them has a compared call"));
+        out.next = Some(judged.next_after(
+            silent.day,
+            plan.counted_days,
+            "the counted days",
+            "if each of them has a compared call",
+        ));
         return settle(out, CheckResult::Insufficient, ReasonCode::CeilingSilentDay, value, text);
     }
     let text = format!(
         "D is below the ceiling on {}; the worst is {value}.",
-        if counted.len() == 1 { "the one counted day".to_owned() } else { format!("all {} counted days", counted.len()) }
+        if counted.len() == 1 {
+            "the one counted day".to_owned()
+        } else {
+            format!("all {} counted days", counted.len())
+        }
     );
     settle(out, CheckResult::Pass, ReasonCode::CeilingHeld, value, text)
 }
@@ -249,11 +266,19 @@ fn min_calls(judged: &Judged<'_>) -> Check {
     );
     let value = grouped(n);
     if n >= plan.min_calls {
-        let text = format!("{} where {} are asked.", plural(n, "compared call", "compared calls"), grouped(plan.min_calls));
+        let text = format!(
+            "{} where {} are asked.",
+            plural(n, "compared call", "compared calls"),
+            grouped(plan.min_calls)
+        );
         return settle(out, CheckResult::Pass, ReasonCode::MinCallsReached, value, text);
     }
     let missing = plan.min_calls - n;
-    let text = format!("{} where {} are asked.", plural(n, "compared call", "compared calls"), grouped(plan.min_calls));
+    let text = format!(
+        "{} where {} are asked.",
+        plural(n, "compared call", "compared calls"),
+        grouped(plan.min_calls)
+    );
     let mut out = settle(out, CheckResult::Insufficient, ReasonCode::MinCallsShort, value, text);
     let needs = format!("needs {}", plural(missing, "more compared call", "more compared calls"));
     out.next = Some(match judged.days_for_calls() {
@@ -264,7 +289,10 @@ fn min_calls(judged: &Judged<'_>) -> Check {
             let fits = i64::try_from(days).is_ok_and(|d| d <= i64::from(left));
             let end = match fits {
                 true => String::new(),
-                false => format!("; the window scores {} only, so a longer one has to be registered", more_left(left)),
+                false => format!(
+                    "; the window scores {} only, so a longer one has to be registered",
+                    more_left(left)
+                ),
             };
             format!("{needs}, about {about} at the present rate{end}")
         }
@@ -294,14 +322,22 @@ fn final_block_free(judged: &Judged<'_>) -> Check {
         let next = day.day.plus(1);
         Some(match next <= judged.scored_to() {
             true => format!("a later closed day without a block, {next} at the earliest"),
-            false => format!("{} was the last day of the window; mend the candidate and register again", day.day),
+            false => {
+                format!("{} was the last day of the window; mend the candidate and register again", day.day)
+            }
         })
     };
     let value = format!("{} on {}", plural(day.blocks, "block", "blocks"), day.day);
     if day.n == 0 {
         out.next = next();
         let text = format!("{} is the final closed day and has no compared call.", day.day);
-        return settle(out, CheckResult::Insufficient, ReasonCode::FinalDaySilent, "no compared call".to_owned(), text);
+        return settle(
+            out,
+            CheckResult::Insufficient,
+            ReasonCode::FinalDaySilent,
+            "no compared call".to_owned(),
+            text,
+        );
     }
     if day.blocks > 0 {
         out.next = next();
@@ -348,14 +384,24 @@ fn decay(judged: &Judged<'_>) -> Check {
             plural(days.len() as u64, "closed day", "closed days")
         );
         let which = format!("the last {}", plural(u64::from(plan.decay.days), "day", "days"));
-        out.next = Some(judged.next_after(latest.day, plan.decay.days, &which, "if D stays below that on each of them"));
+        out.next = Some(judged.next_after(
+            latest.day,
+            plan.decay.days,
+            &which,
+            "if D stays below that on each of them",
+        ));
         return settle(out, CheckResult::Fail, ReasonCode::DecayReached, value, text);
     }
     if let Some(silent) = days.iter().rev().find(|d| d.n == 0) {
         let value = format!("no compared call on {}", silent.day);
         let text = format!("{} has no compared call, so its D is unknown.", silent.day);
         let which = format!("the last {}", plural(u64::from(plan.decay.days), "day", "days"));
-        out.next = Some(judged.next_after(silent.day, plan.decay.days, &which, "if each of them has a compared call"));
+        out.next = Some(judged.next_after(
+            silent.day,
+            plan.decay.days,
+            &which,
+            "if each of them has a compared call",
+        ));
         return settle(out, CheckResult::Insufficient, ReasonCode::DecaySilentDay, value, text);
     }
     let missing = days_i32(plan.decay.days) - days_i32(u32::try_from(days.len()).unwrap_or(u32::MAX));
@@ -391,7 +437,12 @@ fn days(judged: &Judged<'_>) -> Check {
     let value = plural(counted.len() as u64, "closed day", "closed days");
     if let Some(silent) = counted.iter().rev().find(|d| d.n == 0) {
         let text = format!("{} is a counted day without a compared call.", silent.day);
-        out.next = Some(judged.next_after(silent.day, plan.counted_days, "the counted days", "if each of them has a compared call"));
+        out.next = Some(judged.next_after(
+            silent.day,
+            plan.counted_days,
+            "the counted days",
+            "if each of them has a compared call",
+        ));
         return settle(out, CheckResult::Insufficient, ReasonCode::DaysSilent, value, text);
     }
     let missing = days_i32(plan.counted_days) - days_i32(u32::try_from(counted.len()).unwrap_or(u32::MAX));
@@ -401,7 +452,8 @@ fn days(judged: &Judged<'_>) -> Check {
             if counted.len() == 1 { "1 day is".to_owned() } else { format!("{} days are", counted.len()) },
             plan.counted_days
         );
-        out.next = Some(format!("needs {}, up to {}", more_days(missing), judged.closed_through().plus(missing)));
+        out.next =
+            Some(format!("needs {}, up to {}", more_days(missing), judged.closed_through().plus(missing)));
         return settle(out, CheckResult::Insufficient, ReasonCode::DaysShort, value, text);
     }
     let first = counted.first().map_or(judged.scored_from, |d| d.day);

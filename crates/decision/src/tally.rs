@@ -327,7 +327,9 @@ impl Tally {
     pub fn new(expected: impl IntoIterator<Item = Expectation>) -> Self {
         let expected = expected
             .into_iter()
-            .map(|e| (e.call_key, Planted { committed: e.committed, expect: e.expect, seen: false, missed: false }))
+            .map(|e| {
+                (e.call_key, Planted { committed: e.committed, expect: e.expect, seen: false, missed: false })
+            })
             .collect();
         Self { expected, ..Self::default() }
     }
@@ -337,7 +339,8 @@ impl Tally {
         if let Some(planted) = self.expected.get_mut(&row.call_key).filter(|p| row.control >= p.committed) {
             planted.seen = true;
             if let Some((category, severity)) = planted.expect {
-                let found = row.discrepancies.iter().any(|d| d.category == category && d.severity == severity);
+                let found =
+                    row.discrepancies.iter().any(|d| d.category == category && d.severity == severity);
                 planted.missed |= !found;
             }
             return;
@@ -378,7 +381,9 @@ impl Tally {
         }
         out.categories = categories.into_iter().filter_map(|(c, g)| g.finish(c)).collect();
         out.categories.sort_by(|a, b| {
-            (b.block, b.warn, b.info).cmp(&(a.block, a.warn, a.info)).then_with(|| a.category.cmp(&b.category))
+            (b.block, b.warn, b.info)
+                .cmp(&(a.block, a.warn, a.info))
+                .then_with(|| a.category.cmp(&b.category))
         });
         for planted in self.expected.values() {
             let p = &mut out.planted;

@@ -88,7 +88,8 @@ fn every_key_is_read() {
 #[test]
 fn the_digest_is_of_the_resolved_plan() {
     let short = read("burn_in: {tier: T2, profile: article}").unwrap();
-    let long = read("burn_in:\n  profile: article\n  ceiling: 1.0e-2\n  min_calls: 800\n  lateness: 60m\n").unwrap();
+    let long =
+        read("burn_in:\n  profile: article\n  ceiling: 1.0e-2\n  min_calls: 800\n  lateness: 60m\n").unwrap();
     assert_eq!(short.digest().unwrap(), long.digest().unwrap());
     let other = read("burn_in: {tier: T2, profile: article, min_calls: 801}").unwrap();
     assert_ne!(short.digest().unwrap(), other.digest().unwrap());
@@ -99,8 +100,14 @@ fn the_digest_is_of_the_resolved_plan() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     let said = [
-        ("burn_in:\n  profile: article\n  celing: 0.02\n", "release-policy.yaml:3:3: unknown key `celing`; did you mean `ceiling`?"),
-        ("burn_in:\n  tier: T9\n", "release-policy.yaml:2:9: unknown value `T9`; known are `T1`, `T2`, `T3`, `T4`, `T5`"),
+        (
+            "burn_in:\n  profile: article\n  celing: 0.02\n",
+            "release-policy.yaml:3:3: unknown key `celing`; did you mean `ceiling`?",
+        ),
+        (
+            "burn_in:\n  tier: T9\n",
+            "release-policy.yaml:2:9: unknown value `T9`; known are `T1`, `T2`, `T3`, `T4`, `T5`",
+        ),
         (
             "burn_in:\n  profile: article\n  ceiling: 1.5\n",
             "release-policy.yaml:3:12: `ceiling` is 1.5; it has to be above 0 and below 1, with at most 6 decimals (0.01 is 1 %)",
@@ -145,7 +152,10 @@ fn what_is_wrong_is_named_with_its_place() {
 #[test]
 fn strict_is_refused_whether_written_or_left_out() {
     let written = refused("burn_in:\n  tier: T2\n  profile: strict\n");
-    assert!(written.starts_with("release-policy.yaml:3:12: `profile: strict` is not in this build"), "{written}");
+    assert!(
+        written.starts_with("release-policy.yaml:3:12: `profile: strict` is not in this build"),
+        "{written}"
+    );
     let left_out = refused("burn_in: {tier: T2}");
     assert!(left_out.contains("(the default, where `profile` is left out)"), "{left_out}");
     let window = refused("burn_in:\n  ceiling_basis: window\n");

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lastcall_contract::Digest;
 use lastcall_decision::{
-    CheckResult, DayCounts, PairFacts, Plan, PlanFacts, Problem, Question, ReasonCode, RegistrationFacts, Verdict,
-    WindowInput, decide, decide_after_cutover,
+    CheckResult, DayCounts, PairFacts, Plan, PlanFacts, Problem, Question, ReasonCode, RegistrationFacts,
+    Verdict, WindowInput, decide, decide_after_cutover,
 };
 use lastcall_event::{Day, Timestamp};
 
@@ -48,14 +48,23 @@ fn window(days: &[(u64, u64, u64)]) -> WindowInput {
             ended: None,
         }),
         plan: Some(PlanFacts { digest: plan.digest().unwrap(), values: plan }),
-        days: days.iter().enumerate().map(|(i, d)| (FROM.plus(i32::try_from(i).unwrap()), counts(d))).collect(),
+        days: days
+            .iter()
+            .enumerate()
+            .map(|(i, d)| (FROM.plus(i32::try_from(i).unwrap()), counts(d)))
+            .collect(),
         closed_through: (!days.is_empty()).then(|| FROM.plus(i32::try_from(days.len()).unwrap() - 1)),
         ..WindowInput::default()
     }
 }
 
 fn problem(result: CheckResult, reason: ReasonCode, text: &str) -> Problem {
-    Problem { result, reason, text: text.to_owned(), next: Some("lastcall ledger verify --ledger DIR".to_owned()) }
+    Problem {
+        result,
+        reason,
+        text: text.to_owned(),
+        next: Some("lastcall ledger verify --ledger DIR".to_owned()),
+    }
 }
 
 fn scenarios() -> Vec<(&'static str, Verdict)> {
@@ -76,11 +85,24 @@ fn scenarios() -> Vec<(&'static str, Verdict)> {
         input.problems = vec![p];
         input
     };
-    let mut unreadable = with(problem(CheckResult::Error, ReasonCode::PlanUnreadable, "The plan of registration 4 is no plan of this build."));
+    let mut unreadable = with(problem(
+        CheckResult::Error,
+        ReasonCode::PlanUnreadable,
+        "The plan of registration 4 is no plan of this build.",
+    ));
     unreadable.plan = None;
-    let altered = with(problem(CheckResult::Error, ReasonCode::RecordAltered, "The entry chains/calls/0/3 does not have its digest."));
-    let incomplete = with(problem(CheckResult::Error, ReasonCode::RecordIncomplete, "The file results/a.parquet is absent."));
-    let full: Vec<(u64, u64, u64)> = (0..28).map(|i| if i > 25 { (500, 20, 2) } else { (500, 0, 0) }).collect();
+    let altered = with(problem(
+        CheckResult::Error,
+        ReasonCode::RecordAltered,
+        "The entry chains/calls/0/3 does not have its digest.",
+    ));
+    let incomplete = with(problem(
+        CheckResult::Error,
+        ReasonCode::RecordIncomplete,
+        "The file results/a.parquet is absent.",
+    ));
+    let full: Vec<(u64, u64, u64)> =
+        (0..28).map(|i| if i > 25 { (500, 20, 2) } else { (500, 0, 0) }).collect();
     vec![
         ("clean", decide(&window(&clean))),
         ("ceiling reached", decide(&changed(4, (500, 5, 0)))),
@@ -121,7 +143,11 @@ fn said() -> BTreeMap<ReasonCode, Vec<String>> {
         }
         for p in &verdict.problems {
             let next = p.next.as_deref().unwrap_or("–");
-            out.entry(p.reason).or_default().push(format!("[{name}] {}: {}\n  next: {next}", p.result.as_str(), p.text));
+            out.entry(p.reason).or_default().push(format!(
+                "[{name}] {}: {}\n  next: {next}",
+                p.result.as_str(),
+                p.text
+            ));
         }
     }
     out
@@ -156,7 +182,8 @@ fn headlines_and_what_comes_next() {
         .iter()
         .map(|(name, v)| {
             let next = v.next.as_deref().unwrap_or("–");
-            let earliest = v.window.as_ref().and_then(|w| w.earliest_ready).map_or("–".to_owned(), |d| d.to_string());
+            let earliest =
+                v.window.as_ref().and_then(|w| w.earliest_ready).map_or("–".to_owned(), |d| d.to_string());
             format!("[{name}] {} {}\n  next: {next}\n  earliest: {earliest}", v.verdict, v.headline)
         })
         .collect();
@@ -183,6 +210,20 @@ fn the_answer_is_the_worst_of_its_parts() {
     }
 }
 
+/// Every document fits the published schema, and a document without its verdict does not.
+#[test]
+fn documents_fit_the_published_schema() {
+    let schema: serde_json::Value = serde_json::from_str(&Verdict::schema_text().unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (name, v) in scenarios() {
+        let mut document = serde_json::to_value(&v).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        document.as_object_mut().unwrap().remove("verdict");
+        assert!(!validator.is_valid(&document));
+    }
+}
+
 /// The document round-trips and is the same bytes each time.
 #[test]
 fn the_document_round_trips() {
@@ -202,11 +243,8 @@ fn the_earliest_day_is_the_earliest() {
         if !v.problems.is_empty() || v.totals.days == 0 {
             continue;
         }
-        let days: Vec<(u64, u64, u64)> = v
-            .days
-            .iter()
-            .map(|d| (d.compared, d.counts.disagreed, d.counts.blocks))
-            .collect();
+        let days: Vec<(u64, u64, u64)> =
+            v.days.iter().map(|d| (d.compared, d.counts.disagreed, d.counts.blocks)).collect();
         let rate = v.totals.compared / v.totals.days;
         let until = |last: Day| {
             let mut days = days.clone();

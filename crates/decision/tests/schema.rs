@@ -11,5 +11,8 @@ fn the_published_schema_is_the_types() {
         std::fs::write(file, &now).unwrap();
     }
     let published = std::fs::read_to_string(file).unwrap();
-    assert!(published == now, "schemas/verdict.schema.json is not the types' schema; run with UPDATE_SCHEMAS=1");
+    assert!(
+        published == now,
+        "schemas/verdict.schema.json is not the types' schema; run with UPDATE_SCHEMAS=1"
+    );
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use lastcall_compare::{Category, ComparisonResult, Discrepancy, Evidence, Reason, Severity};
-use lastcall_decision::{Expectation, Place, Row, Tally, Tallied};
+use lastcall_decision::{Expectation, Place, Row, Tallied, Tally};
 use lastcall_event::{Day, Fidelity};
 use proptest::prelude::*;
 
@@ -115,7 +115,10 @@ fn the_same_call_id_on_another_day_is_another_call() {
 
 #[test]
 fn what_was_recorded_outside_the_registration_is_unresolved() {
-    let mut row = with(case(1, 0, ComparisonResult::Disagreed), vec![found(Category::TypeChanged, Severity::Block, true, "/x")]);
+    let mut row = with(
+        case(1, 0, ComparisonResult::Disagreed),
+        vec![found(Category::TypeChanged, Severity::Block, true, "/x")],
+    );
     row.observed = false;
     let tallied = tally(&[row], vec![]);
     let counts = &tallied.days[&DAY];
@@ -128,8 +131,14 @@ fn what_was_recorded_outside_the_registration_is_unresolved() {
 fn planted_and_synthetic_calls_never_enter_the_counts() {
     let expect = |key: u8, expect| Expectation { committed: 7, call_key: [key; 16], expect };
     let fault = Some((Category::EnumValueRemoved, Severity::Block));
-    let hit = with(case(1, 0, ComparisonResult::Disagreed), vec![found(Category::EnumValueRemoved, Severity::Block, true, "/x")]);
-    let lowered = with(case(2, 1, ComparisonResult::Disagreed), vec![found(Category::EnumValueRemoved, Severity::Warn, true, "/x")]);
+    let hit = with(
+        case(1, 0, ComparisonResult::Disagreed),
+        vec![found(Category::EnumValueRemoved, Severity::Block, true, "/x")],
+    );
+    let lowered = with(
+        case(2, 1, ComparisonResult::Disagreed),
+        vec![found(Category::EnumValueRemoved, Severity::Warn, true, "/x")],
+    );
     let rows = [hit, lowered, case(4, 3, ComparisonResult::Agreed), case(9, 4, ComparisonResult::Agreed)];
     let tallied = tally(&rows, vec![expect(1, fault), expect(2, fault), expect(3, fault), expect(4, None)]);
     let planted = &tallied.planted;
@@ -175,7 +184,11 @@ fn a_category_counts_calls_and_shows_the_worst_one() {
 
 fn any_case() -> impl Strategy<Value = Case> {
     let severity = prop_oneof![Just(Severity::Info), Just(Severity::Warn), Just(Severity::Block)];
-    let category = prop_oneof![Just(Category::TypeChanged), Just(Category::RangeTightened), Just(Category::DefaultChanged)];
+    let category = prop_oneof![
+        Just(Category::TypeChanged),
+        Just(Category::RangeTightened),
+        Just(Category::DefaultChanged)
+    ];
     let one = (category, severity, any::<bool>(), prop_oneof![Just("/a"), Just("/b")])
         .prop_map(|(c, s, r, f)| found(c, s, r, f));
     let result = proptest::sample::select(ComparisonResult::ALL.to_vec());

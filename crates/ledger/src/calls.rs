@@ -5,8 +5,8 @@ use arrow_array::builder::{
     StringBuilder, TimestampMillisecondBuilder,
 };
 use arrow_array::{
-    Array, BooleanArray, Date32Array, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, StringArray,
-    TimestampMillisecondArray,
+    Array, BooleanArray, Date32Array, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array,
+    StringArray, TimestampMillisecondArray,
 };
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -14,7 +14,9 @@ use lastcall_event::{CallRecord, Day, Text, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::LedgerError;
-use crate::files::{self, BATCH, FileBytes, Output, columns, name_builder, text_builder, utc_builder, utc_ms};
+use crate::files::{
+    self, BATCH, FileBytes, Output, columns, name_builder, text_builder, utc_builder, utc_ms,
+};
 use crate::rows::{CallRow, ENVELOPE, Position};
 use crate::wire;
 
@@ -308,13 +310,16 @@ pub(crate) fn for_each_row(
         let (call_id, tool_id) = (strings("call_id")?, strings("tool_id")?);
         let (contract_id, contract_digest) = (strings("contract_id")?, strings("contract_digest")?);
         let (fidelity, arguments, status) = (strings("fidelity")?, strings("arguments")?, strings("status")?);
-        let (is_text, executed, partial) = (flags("arguments_is_text")?, flags("executed")?, flags("partial")?);
+        let (is_text, executed, partial) =
+            (flags("arguments_is_text")?, flags("executed")?, flags("partial")?);
         let (error_code, error_class) = (strings("error_code")?, strings("error_class")?);
         let (result, result_keys) = (strings("result")?, strings("result_keys")?);
         let (candidates, rerun) = (strings("candidates")?, strings("current_rerun")?);
-        let (from, to, through) = (longs("upstream_from")?, longs("upstream_to")?, times("upstream_through")?);
+        let (from, to, through) =
+            (longs("upstream_from")?, longs("upstream_to")?, times("upstream_through")?);
         let envelope = ENVELOPE.iter().map(|name| strings(name)).collect::<Result<Vec<_>, _>>()?;
-        let unknown = |name: &str| LedgerError::unreadable(path, format!("column `{name}` holds an unknown name"));
+        let unknown =
+            |name: &str| LedgerError::unreadable(path, format!("column `{name}` holds an unknown name"));
         (0..batch.num_rows()).try_for_each(|row| {
             let text = |array: &StringArray| array.is_valid(row).then(|| array.value(row).to_owned());
             let flag = |array: &BooleanArray| array.is_valid(row).then(|| array.value(row));

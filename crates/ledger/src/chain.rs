@@ -63,8 +63,13 @@ pub fn append<B: Serialize>(
 ) -> Result<Append, LedgerError> {
     let seq = previous.map_or(0, |tail| tail.seq.saturating_add(1));
     let at = [Some(now), floor, previous.map(|tail| tail.at)].into_iter().flatten().max().unwrap_or(now);
-    let entry =
-        Entry { seq, previous: previous.map(|tail| tail.digest.clone()), writer: writer.to_owned(), at, body };
+    let entry = Entry {
+        seq,
+        previous: previous.map(|tail| tail.digest.clone()),
+        writer: writer.to_owned(),
+        at,
+        body,
+    };
     let path = chain.entry_path(seq);
     let bytes = serde_json::to_vec(&entry).map_err(|e| LedgerError::unreadable(&path, e))?;
     let bytes = Bytes::from(bytes);

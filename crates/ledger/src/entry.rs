@@ -298,9 +298,9 @@ impl PartitionBody {
     pub fn progress(&self) -> &Progress {
         match self {
             Self::Chunk(chunk) => &chunk.progress,
-            Self::Genesis { progress, .. } | Self::Gap { progress, .. } | Self::Heartbeat { progress, .. } => {
-                progress
-            }
+            Self::Genesis { progress, .. }
+            | Self::Gap { progress, .. }
+            | Self::Heartbeat { progress, .. } => progress,
         }
     }
 
@@ -308,7 +308,9 @@ impl PartitionBody {
     pub fn control(&self) -> &ControlRef {
         match self {
             Self::Chunk(chunk) => &chunk.control,
-            Self::Genesis { control, .. } | Self::Gap { control, .. } | Self::Heartbeat { control, .. } => control,
+            Self::Genesis { control, .. } | Self::Gap { control, .. } | Self::Heartbeat { control, .. } => {
+                control
+            }
         }
     }
 

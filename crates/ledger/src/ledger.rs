@@ -145,7 +145,8 @@ impl Ledger {
         let meta: Meta =
             serde_json::from_slice(&bytes).map_err(|e| LedgerError::unreadable(names::META, e))?;
         if meta.format != FORMAT {
-            let what = format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
+            let what =
+                format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
             return Err(LedgerError::unreadable(names::META, what));
         }
         Ok(Self { store, meta, writer: random_hex(16)?, place: place.to_owned() })
@@ -191,7 +192,8 @@ impl Ledger {
         let mut clocks = Vec::new();
         for source in control.sources.keys() {
             for partition in self.partition_numbers(source)? {
-                let tail = chain::read_tail::<PartitionBody>(&*self.store, &Chain::partition(source, partition))?;
+                let tail =
+                    chain::read_tail::<PartitionBody>(&*self.store, &Chain::partition(source, partition))?;
                 clocks.push(tail.and_then(|read| read.entry.body.progress().clock));
             }
         }
@@ -256,7 +258,8 @@ impl Ledger {
             let body = make(&state)?;
             let now = self.now()?.unwrap_or_default();
             let tail = state.tail();
-            match chain::append(&*self.store, &Chain::Control, tail.as_ref(), &self.writer, now, None, &body)? {
+            match chain::append(&*self.store, &Chain::Control, tail.as_ref(), &self.writer, now, None, &body)?
+            {
                 Append::Won(tail) => return Ok((tail.seq, tail.digest)),
                 Append::Lost => {
                     self.follow_control(&mut state)?;
@@ -338,11 +341,7 @@ impl Ledger {
     }
 
     /// Calls `each` with every row of the chunk's results; the file's digest is checked before the first.
-    pub fn for_each_result(
-        &self,
-        chunk: &Chunk,
-        mut each: impl FnMut(ResultRow),
-    ) -> Result<(), LedgerError> {
+    pub fn for_each_result(&self, chunk: &Chunk, mut each: impl FnMut(ResultRow)) -> Result<(), LedgerError> {
         for file in chunk.files.iter().filter(|f| f.kind == FileKind::Results) {
             results::for_each_row(&file.path, self.file(file)?, |row| {
                 each(row);
@@ -420,8 +419,12 @@ pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Op
         _ => None,
     };
     match range {
-        Some(range) if !range.follows(was.next) => return Some("its range does not begin where the last one ended"),
-        Some(range) if range.next != is.next => return Some("its range does not end where it says the partition stands"),
+        Some(range) if !range.follows(was.next) => {
+            return Some("its range does not begin where the last one ended");
+        }
+        Some(range) if range.next != is.next => {
+            return Some("its range does not end where it says the partition stands");
+        }
         None if is.next != was.next => return Some("it moves the position without a range"),
         _ => {}
     }

@@ -302,7 +302,10 @@ impl<'a> View<'a> {
 
     fn known<T>(&self, column: &str, text: &str, value: Option<T>) -> Result<T, LedgerError> {
         value.ok_or_else(|| {
-            LedgerError::unreadable(self.path, format!("column `{column}` holds `{text}`, which this build does not know"))
+            LedgerError::unreadable(
+                self.path,
+                format!("column `{column}` holds `{text}`, which this build does not know"),
+            )
         })
     }
 
@@ -346,7 +349,12 @@ impl<'a> View<'a> {
             fidelity: self.known("fidelity", fidelity, wire::parse_fidelity(fidelity))?,
             evidence: Evidence { validation: evidence(0), arguments: evidence(1), outcome: evidence(2) },
             suppression: self.optional("suppression", self.suppression, row, wire::parse_suppression)?,
-            candidate_status: self.optional("candidate_status", self.candidate_status, row, wire::parse_status)?,
+            candidate_status: self.optional(
+                "candidate_status",
+                self.candidate_status,
+                row,
+                wire::parse_status,
+            )?,
             discrepancies: self.discrepancies(row)?,
             rules: strings(&self.rules.value(row)),
             places_touched: places(&self.places_touched.value(row)),
@@ -363,7 +371,9 @@ impl<'a> View<'a> {
         let unreadable = || LedgerError::unreadable(self.path, "column `discrepancies` has another shape");
         let rows = list.as_any().downcast_ref::<StructArray>().ok_or_else(unreadable)?;
         let texts = |name: &str| {
-            rows.column_by_name(name).and_then(|a| a.as_any().downcast_ref::<StringArray>()).ok_or_else(unreadable)
+            rows.column_by_name(name)
+                .and_then(|a| a.as_any().downcast_ref::<StringArray>())
+                .ok_or_else(unreadable)
         };
         let refused = rows
             .column_by_name("refused")

@@ -65,8 +65,7 @@ impl LocalStore {
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let shown = root.display().to_string();
         let inner = LocalFileSystem::new_with_prefix(root).map_err(|e| failed(&shown, e))?.with_fsync(true);
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().build().map_err(|e| failed(&shown, e))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| failed(&shown, e))?;
         Ok(Self { inner, runtime })
     }
 

@@ -152,7 +152,8 @@ pub fn category_key(category: Category, severity: Severity) -> String {
 /// Reads the key of a category count.
 pub fn parse_category_key(key: &str) -> Option<(Category, Severity)> {
     let (category, severity) = key.split_once('/')?;
-    let severity = [Severity::Info, Severity::Warn, Severity::Block].into_iter().find(|s| s.as_str() == severity)?;
+    let severity =
+        [Severity::Info, Severity::Warn, Severity::Block].into_iter().find(|s| s.as_str() == severity)?;
     Some((Category::parse(category)?, severity))
 }
 

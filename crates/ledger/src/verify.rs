@@ -200,7 +200,12 @@ impl Verifier<'_> {
         }
         if let Some(behind) = chain::behind_a_hole(&*store, chain, seq)? {
             let what = format!("it is missing, and entry {behind} stands behind it");
-            self.find(Outcome::Incomplete, &chain.entry_path(seq), Some(format!("{chain} entry {seq}")), what);
+            self.find(
+                Outcome::Incomplete,
+                &chain.entry_path(seq),
+                Some(format!("{chain} entry {seq}")),
+                what,
+            );
         }
         let tail = before.map(|tail| tail.digest);
         self.report.chains.push(ChainEnd { chain: chain.to_string(), entries: seq, tail });
@@ -221,7 +226,8 @@ impl Verifier<'_> {
 
     /// Every object that the control chain names.
     fn objects(&mut self) -> Result<(), LedgerError> {
-        let pair = |p: &Pair| vec![p.current_digest.clone(), p.candidate_digest.clone(), p.config_digest.clone()];
+        let pair =
+            |p: &Pair| vec![p.current_digest.clone(), p.candidate_digest.clone(), p.config_digest.clone()];
         let mut named: BTreeMap<Digest, u64> = BTreeMap::new();
         for read in &self.control {
             let digests = match &read.entry.body {
@@ -443,7 +449,8 @@ impl Counted {
                     return Err(LedgerError::altered(path, what));
                 }
                 None => {
-                    let what = format!("the row at offset {} has no call in the calls file", row.position.offset);
+                    let what =
+                        format!("the row at offset {} has no call in the calls file", row.position.offset);
                     return Err(LedgerError::altered(path, what));
                 }
             }

@@ -98,10 +98,14 @@ fn made() -> Made {
         build: build(),
     };
     let now = lastcall_ledger::system_now();
-    let Append::Won(mut tail) = append(&store, &chain, None, "w", now, None, &genesis).unwrap() else { panic!() };
+    let Append::Won(mut tail) = append(&store, &chain, None, "w", now, None, &genesis).unwrap() else {
+        panic!()
+    };
     for n in 0..3i64 {
         let body = PartitionBody::Chunk(Box::new(chunk(&store, n * 20, tail.seq + 1, &control)));
-        let Append::Won(next) = append(&store, &chain, Some(&tail), "w", now, None, &body).unwrap() else { panic!() };
+        let Append::Won(next) = append(&store, &chain, Some(&tail), "w", now, None, &body).unwrap() else {
+            panic!()
+        };
         tail = next;
     }
     Made { store, ledger, chain }
@@ -142,7 +146,13 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
         let file = file.unwrap().unwrap();
         let path = data_path(kind.as_str(), "s", Partition(0), seq, "00");
         store.put(&path, &file.bytes).unwrap();
-        files.push(FileRef { kind, path, sha256: file.sha256, bytes: file.bytes.len() as u64, rows: file.rows });
+        files.push(FileRef {
+            kind,
+            path,
+            sha256: file.sha256,
+            bytes: file.bytes.len() as u64,
+            rows: file.rows,
+        });
     }
     let day = Timestamp::parse(TS).unwrap().day();
     let one = |n| BTreeMap::from([n]);
@@ -225,7 +235,9 @@ fn one_flipped_bit_anywhere_is_found() {
         // Ids and nonces are random, so the path of the object and of the entries are the only stable ones: all are.
         let bytes = m.store.get(&path).unwrap().unwrap_or_else(|| panic!("{path}"));
         // The last entry of a chain is vouched for by nobody but a head that is kept elsewhere.
-        if path.ends_with("0/00000000000000000003.json") || path.ends_with("control/00000000000000000002.json") {
+        if path.ends_with("0/00000000000000000003.json")
+            || path.ends_with("control/00000000000000000002.json")
+        {
             continue;
         }
         for at in [bytes.len() / 3, bytes.len() / 2, bytes.len() - 2] {
@@ -234,7 +246,11 @@ fn one_flipped_bit_anywhere_is_found() {
             m.store.overwrite(&path, Bytes::from(bytes));
             let report = checked(&m);
             assert_ne!(report.outcome, Outcome::Intact, "{path} byte {at}");
-            assert!(report.outcome == Outcome::Altered || path.starts_with("chains"), "{path}: {:?}", report.findings);
+            assert!(
+                report.outcome == Outcome::Altered || path.starts_with("chains"),
+                "{path}: {:?}",
+                report.findings
+            );
         }
     }
 }
@@ -267,12 +283,17 @@ fn what_is_missing_or_cut_off_is_named() {
     m.store.remove(&Chain::Control.entry_path(2)).unwrap();
     let report = checked(&m);
     assert_eq!(report.outcome, Outcome::Truncated);
-    assert!(report.findings.iter().all(|f| f.what.contains("control chain has no entry 2")), "{:?}", report.findings);
+    assert!(
+        report.findings.iter().all(|f| f.what.contains("control chain has no entry 2")),
+        "{:?}",
+        report.findings
+    );
 }
 
 #[test]
 fn entries_that_were_written_anew_still_have_to_fit_their_files() {
-    let cases: [(&str, fn(&str) -> String); 6] = [
+    type Change = fn(&str) -> String;
+    let cases: [(&str, Change); 6] = [
         ("tallies", |t| t.replace("\"agreed\":2", "\"agreed\":1,\"disagreed\":1")),
         ("call counts", |t| t.replace("\"calls\":2,\"day\"", "\"calls\":3,\"day\"")),
         ("calls + dead + other", |t| t.replace("\"read\":2", "\"read\":3")),
@@ -339,14 +360,21 @@ impl Store for Lossy {
 #[test]
 fn an_ambiguous_append_is_settled_by_reading_the_slot() {
     let body = Control::Genesis { ledger_id: "x".to_owned() };
-    for (takes_effect, rival, won) in [(true, None, true), (false, None, true), (false, Some(Bytes::from("{}")), false)] {
+    for (takes_effect, rival, won) in
+        [(true, None, true), (false, None, true), (false, Some(Bytes::from("{}")), false)]
+    {
         let store = Lossy { inner: MemoryStore::default(), lost: AtomicUsize::new(3), takes_effect, rival };
         let answer = append(&store, &Chain::Control, None, "w", Timestamp(1), None, &body).unwrap();
         assert_eq!(matches!(answer, Append::Won(_)), won);
         assert_eq!(store.inner.list("chains").unwrap().len(), 1);
     }
     // Never an answer: an error, not a guess.
-    let never = Lossy { inner: MemoryStore::default(), lost: AtomicUsize::new(1000), takes_effect: false, rival: None };
+    let never = Lossy {
+        inner: MemoryStore::default(),
+        lost: AtomicUsize::new(1000),
+        takes_effect: false,
+        rival: None,
+    };
     assert!(append(&never, &Chain::Control, None, "w", Timestamp(1), None, &body).is_err());
 }
 
@@ -359,9 +387,13 @@ fn the_second_of_two_appends_loses_and_time_never_falls() {
     else {
         panic!()
     };
-    assert_eq!(append(&store, &Chain::Control, None, "b", Timestamp(60), None, &body("2")).unwrap(), Append::Lost);
+    assert_eq!(
+        append(&store, &Chain::Control, None, "b", Timestamp(60), None, &body("2")).unwrap(),
+        Append::Lost
+    );
     let Append::Won(second) =
-        append(&store, &Chain::Control, Some(&tail), "a", Timestamp(10), Some(Timestamp(70)), &body("3")).unwrap()
+        append(&store, &Chain::Control, Some(&tail), "a", Timestamp(10), Some(Timestamp(70)), &body("3"))
+            .unwrap()
     else {
         panic!()
     };

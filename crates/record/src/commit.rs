@@ -1,16 +1,17 @@
 //! The recorder's hands: reads where a partition stands, writes files, appends entries. Decides nothing.
 
 use lastcall_compare::COMPARATOR_VERSION;
+use lastcall_event::Timestamp;
+use lastcall_ledger::LedgerError;
 use lastcall_ledger::chain::{self, Append, Tail};
 use lastcall_ledger::control::SourceKind;
 use lastcall_ledger::entry::{Build, ControlRef, PartitionBody, Progress};
 use lastcall_ledger::names::Chain;
 use lastcall_ledger::position::{NextOffset, Partition};
 use lastcall_ledger::store::Store;
-use lastcall_ledger::LedgerError;
-use lastcall_event::Timestamp;
 
-use crate::recorder::{Commit, beginning};
+use crate::recorder::beginning;
+use crate::step::Commit;
 
 /// Where a partition stands.
 #[derive(Clone, Debug, PartialEq)]

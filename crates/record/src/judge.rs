@@ -162,7 +162,9 @@ impl Judge for Pairs {
         let Some(indices) = self.by_tool.get(&*call.tool_id) else { return };
         let mut parsed = None;
         for index in indices {
-            let (Some(pair), Some(prepared)) = (self.pairs.get(*index), self.prepared.get(*index)) else { continue };
+            let (Some(pair), Some(prepared)) = (self.pairs.get(*index), self.prepared.get(*index)) else {
+                continue;
+            };
             // A call under another contract says nothing about this pair.
             if call.contract_id.as_ref().is_some_and(|id| **id != *pair.current) {
                 continue;

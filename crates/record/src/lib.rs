@@ -8,9 +8,11 @@ mod judge;
 pub mod lines;
 mod recorder;
 mod run;
+mod step;
 mod tallies;
 
 pub use commit::{Assigned, Committer};
 pub use judge::{Judge, Judged, PairError, Pairs};
-pub use recorder::{Action, Commit, Config, Incoming, Input, Limits, Random, RecordError, Recorder, Spec};
+pub use recorder::Recorder;
 pub use run::{RunError, RunOptions, Stage, Summary, run_file, run_stdin};
+pub use step::{Action, Commit, Config, Incoming, Input, Limits, Random, RecordError, Spec};

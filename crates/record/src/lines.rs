@@ -72,7 +72,7 @@ impl LineReader {
         if about.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder; name a file"));
         }
-        let total = about.is_file().then(|| about.len());
+        let total = about.is_file().then_some(about.len());
         Self::new(file, total)
     }
 
@@ -201,10 +201,10 @@ impl LineReader {
         let mut raw = self.line.len() as u64;
         let mut terminated = self.line.last() == Some(&b'\n');
         let cut = !terminated && raw == limit;
-        if terminated || self.is_final || cut {
-            if let Some(hasher) = &mut self.hasher {
-                hasher.update(&self.line);
-            }
+        if (terminated || self.is_final || cut)
+            && let Some(hasher) = &mut self.hasher
+        {
+            hasher.update(&self.line);
         }
         if cut {
             self.line.truncate(KEPT.min(self.limit));
@@ -226,7 +226,9 @@ impl LineReader {
             bytes = rest;
             length -= 1;
         }
-        if offset.0 == 0 && let Some(rest) = bytes.strip_prefix(BOM) {
+        if offset.0 == 0
+            && let Some(rest) = bytes.strip_prefix(BOM)
+        {
             bytes = rest;
             length -= BOM.len() as u64;
         }

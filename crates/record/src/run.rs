@@ -18,7 +18,8 @@ use lastcall_ledger::{Ledger, LedgerError, names, random_hex, system_now};
 use crate::commit::{Assigned, Committer};
 use crate::judge::{PairError, Pairs};
 use crate::lines::LineReader;
-use crate::recorder::{Action, Config, Incoming, Input, Limits, RecordError, Recorder, Spec};
+use crate::recorder::Recorder;
+use crate::step::{Action, Config, Incoming, Input, Limits, RecordError, Spec};
 
 /// How often another writer may be faster before the run gives up.
 const ATTEMPTS: usize = 100;
@@ -298,7 +299,9 @@ impl<'a> Run<'a> {
             };
             let done = ledger.append_control_with(|state| {
                 if state.sources.contains_key(name) {
-                    return Err(LedgerError::Refused(format!("source `{name}` was just registered by another run")));
+                    return Err(LedgerError::Refused(format!(
+                        "source `{name}` was just registered by another run"
+                    )));
                 }
                 Ok(made.clone())
             });
@@ -341,9 +344,10 @@ impl<'a> Run<'a> {
     }
 
     fn control_ref(&self) -> Result<(ControlRef, Timestamp), RunError> {
-        let tail = self.control.tail().ok_or_else(|| LedgerError::Missing {
-            place: names::Chain::Control.entry_path(0),
-        })?;
+        let tail = self
+            .control
+            .tail()
+            .ok_or_else(|| LedgerError::Missing { place: names::Chain::Control.entry_path(0) })?;
         Ok((ControlRef { seq: tail.seq, digest: tail.digest }, tail.at))
     }
 
@@ -378,11 +382,8 @@ impl<'a> Run<'a> {
     /// Skips what is recorded, making sure that it is what was recorded.
     fn recognize(&self, place: &str, lines: &mut LineReader, assigned: &Assigned) -> Result<(), RunError> {
         let next = assigned.progress.next;
-        let replaced = |what: String| RunError::Replaced {
-            place: place.to_owned(),
-            name: self.info.name.clone(),
-            what,
-        };
+        let replaced =
+            |what: String| RunError::Replaced { place: place.to_owned(), name: self.info.name.clone(), what };
         let read = |error| RunError::Read { place: place.to_owned(), error };
         if !lines.skip_to(next).map_err(read)? {
             let has = lines.position().0;
@@ -428,7 +429,8 @@ impl<'a> Run<'a> {
         // The end counts from a moment before the read that found it: what came in between is not in it.
         let mut end_since: Option<Timestamp> = None;
         loop {
-            let line = lines.next_line().map_err(|error| RunError::Read { place: place.to_owned(), error })?;
+            let line =
+                lines.next_line().map_err(|error| RunError::Read { place: place.to_owned(), error })?;
             let Some(line) = line else {
                 if end_since.is_some() {
                     break;
@@ -456,7 +458,7 @@ impl<'a> Run<'a> {
             if !actions.is_empty() && self.act(&mut recorder, actions)? == Ended::Faster {
                 return Ok(Ended::Faster);
             }
-            if records % LOOK == 0 {
+            if records.is_multiple_of(LOOK) {
                 now = system_now();
                 stage(Stage { bytes: lines.consumed(), total: lines.total(), records });
             }

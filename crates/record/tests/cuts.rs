@@ -30,7 +30,8 @@ fn contract(id: &str, text: &str) -> Contract {
 fn ledger() -> Ledger {
     let ledger = Ledger::init_in(Arc::new(MemoryStore::default()), LedgerClock::System, "memory").unwrap();
     let config = PairConfig::default();
-    let prepared = PreparedPair::new(&contract("refund@1", OLD), &contract("refund@2", NEW), &config).unwrap();
+    let prepared =
+        PreparedPair::new(&contract("refund@1", OLD), &contract("refund@2", NEW), &config).unwrap();
     let pair = Pair {
         tool_id: "refund".to_owned(),
         current: "refund@1".to_owned(),
@@ -96,7 +97,9 @@ fn recorded(ledger: &Ledger) -> Recorded {
     };
     for (_, chunk) in chain.chunks() {
         ledger.for_each_call(chunk, |row| r.calls.push(CallRow { salt: [0; 16], ..row })).unwrap();
-        ledger.for_each_result(chunk, |row| r.results.push(ResultRow { commitment: [0; 32], ..row })).unwrap();
+        ledger
+            .for_each_result(chunk, |row| r.results.push(ResultRow { commitment: [0; 32], ..row }))
+            .unwrap();
         ledger.for_each_dead(chunk, |row| r.dead.push(DeadRow { received: None, ..row })).unwrap();
         r.sums.add(chunk);
         r.balance.add(&chunk.balance);

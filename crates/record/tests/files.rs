@@ -182,7 +182,8 @@ fn an_empty_file_is_a_source_that_was_read() {
 
 #[test]
 fn what_cannot_be_decoded_is_kept_to_the_byte() {
-    let odd: [&[u8]; 4] = [b"{\"type\":", b"\xff\xfe", b"[1]", b"{\"type\":\"tool_call\",\"schema_version\":1}"];
+    let odd: [&[u8]; 4] =
+        [b"{\"type\":", b"\xff\xfe", b"[1]", b"{\"type\":\"tool_call\",\"schema_version\":1}"];
     let mut text = Vec::new();
     for line in odd {
         text.extend_from_slice(line);
@@ -193,7 +194,10 @@ fn what_cannot_be_decoded_is_kept_to_the_byte() {
     assert_eq!((summary.balance.dead, summary.balance.read), (4, 4));
     let kept: Vec<Vec<u8>> = recorded(&s, "calls.jsonl").1.into_iter().map(|(_, bytes, _)| bytes).collect();
     assert_eq!(kept, odd);
-    assert_eq!(summary.dead_reasons.keys().collect::<Vec<_>>(), ["missing_field", "not_a_record", "not_json", "not_utf8"]);
+    assert_eq!(
+        summary.dead_reasons.keys().collect::<Vec<_>>(),
+        ["missing_field", "not_a_record", "not_json", "not_utf8"]
+    );
 }
 
 #[test]

@@ -13,7 +13,8 @@ pub fn verdict_text(v: &Verdict, explain: bool, style: Style) -> String {
         out.push('\n');
     };
     let flags: Vec<String> = v.flags.iter().map(|f| plain(&f.text)).collect();
-    let flags = if flags.is_empty() { String::new() } else { style.dim(&format!("  [{}]", flags.join(" · "))) };
+    let flags =
+        if flags.is_empty() { String::new() } else { style.dim(&format!("  [{}]", flags.join(" · "))) };
     line(format!(
         "{}  {}  {}{flags}",
         style.answer(v.verdict, v.verdict.as_str()),
@@ -27,7 +28,12 @@ pub fn verdict_text(v: &Verdict, explain: bool, style: Style) -> String {
     line(String::new());
     for problem in &v.problems {
         let result = pad(problem.result.as_str(), 12);
-        line(format!("  {}  {}: {}", style.result(problem.result, &result), problem.reason, plain(&problem.text)));
+        line(format!(
+            "  {}  {}: {}",
+            style.result(problem.result, &result),
+            problem.reason,
+            plain(&problem.text)
+        ));
     }
     let id_width = v.checks.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
     let value_width = v.checks.iter().map(|c| c.value.chars().count()).max().unwrap_or(0);
@@ -99,11 +105,26 @@ fn day_table(v: &Verdict) -> String {
     if v.days.is_empty() {
         return "  no day yet\n".to_owned();
     }
-    let head = ["day", "", "compared", "disagreed", "D", "D_worst", "blocks", "refused", "both rejected", "excluded", "unresolved", "duplicate", "calls"];
+    let head = [
+        "day",
+        "",
+        "compared",
+        "disagreed",
+        "D",
+        "D_worst",
+        "blocks",
+        "refused",
+        "both rejected",
+        "excluded",
+        "unresolved",
+        "duplicate",
+        "calls",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for d in &v.days {
         let c = &d.counts;
-        let mut row = vec![d.day.to_string(), d.state.as_str().to_owned(), grouped(d.compared), grouped(c.disagreed)];
+        let mut row =
+            vec![d.day.to_string(), d.state.as_str().to_owned(), grouped(d.compared), grouped(c.disagreed)];
         row.push(percent_of(c.disagreed, d.compared));
         row.push(percent_of(c.disagreed + c.unresolved, d.compared + c.unresolved));
         for n in [c.blocks, c.refused, c.both_rejected, c.excluded, c.unresolved, c.duplicate, c.calls] {
@@ -138,19 +159,30 @@ fn totals(v: &Verdict) -> String {
         grouped(c.duplicate)
     ));
     if !c.reasons.is_empty() {
-        let reasons: Vec<String> = c.reasons.iter().map(|(r, n)| format!("{} {}", plain(r), grouped(*n))).collect();
+        let reasons: Vec<String> =
+            c.reasons.iter().map(|(r, n)| format!("{} {}", plain(r), grouped(*n))).collect();
         out.push_str(&format!("  of these: {}\n", reasons.join(", ")));
     }
     if c.conflicts > 0 {
-        out.push_str(&format!("  {} duplicates said something else; the worst row counts\n", grouped(c.conflicts)));
+        out.push_str(&format!(
+            "  {} duplicates said something else; the worst row counts\n",
+            grouped(c.conflicts)
+        ));
     }
     if v.calls_outside > 0 {
-        out.push_str(&format!("  {} calls lie outside the window and take no part\n", grouped(v.calls_outside)));
+        out.push_str(&format!(
+            "  {} calls lie outside the window and take no part\n",
+            grouped(v.calls_outside)
+        ));
     }
     if let Some(n) = v.production_calls {
         out.push_str(&format!("  production made {} calls on these days\n", grouped(n)));
     }
-    out.push_str(&format!("  outcome observed on {} of {} compared calls\n", grouped(v.evidence.outcome), grouped(v.evidence.compared)));
+    out.push_str(&format!(
+        "  outcome observed on {} of {} compared calls\n",
+        grouped(v.evidence.outcome),
+        grouped(v.evidence.compared)
+    ));
     out
 }
 
@@ -209,7 +241,10 @@ fn planted(v: &Verdict) -> String {
     if p.committed == 0 && p.synthetic == 0 && p.seen == 0 {
         return "  none\n".to_owned();
     }
-    let mut out = format!("  {} committed, {} came back, {} of these without what was expected\n", p.committed, p.seen, p.missed);
+    let mut out = format!(
+        "  {} committed, {} came back, {} of these without what was expected\n",
+        p.committed, p.seen, p.missed
+    );
     for (what, n) in &p.missed_as {
         out.push_str(&format!("    missed: {} ({n})\n", plain(what)));
     }
@@ -290,14 +325,18 @@ fn earlier(v: &Verdict) -> String {
 
 /// Several verdicts, one line each.
 pub fn fleet_text(verdicts: &[Verdict], style: Style) -> String {
-    let mut rows = vec![["verdict", "tool", "candidate", "closed", "calls", "D", "why"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["verdict", "tool", "candidate", "closed", "calls", "D", "why"].map(str::to_owned).to_vec()];
     for v in verdicts {
         let why = v.problems.first().map(|p| p.reason).or_else(|| v.leading_check().map(|c| c.reason));
         rows.push(vec![
             v.verdict.as_str().to_owned(),
             plain(&v.tool_id),
             v.pair.as_ref().map_or_else(|| "–".to_owned(), |p| plain(&p.candidate)),
-            format!("{} days", v.days.iter().filter(|d| matches!(d.state, DayState::Counted | DayState::Scored)).count()),
+            format!(
+                "{} days",
+                v.days.iter().filter(|d| matches!(d.state, DayState::Counted | DayState::Scored)).count()
+            ),
             grouped(v.totals.compared),
             percent_of(v.totals.counts.disagreed, v.totals.compared),
             why.map_or("every check passes", |r| r.as_str()).to_owned(),
@@ -323,7 +362,12 @@ pub fn fleet_text(verdicts: &[Verdict], style: Style) -> String {
 pub fn try_text(t: &TryReport, style: Style) -> String {
     let mut out = String::new();
     out.push_str(&format!("{}\n", style.bold(&plain(&t.headline()))));
-    out.push_str(&style.dim(&format!("{} → {}, calls from {}", plain(&t.old), plain(&t.new), plain(&t.source))));
+    out.push_str(&style.dim(&format!(
+        "{} → {}, calls from {}",
+        plain(&t.old),
+        plain(&t.new),
+        plain(&t.source)
+    )));
     out.push('\n');
     let rest: Vec<String> = [
         (t.both_rejected, "refused by both"),
@@ -340,18 +384,29 @@ pub fn try_text(t: &TryReport, style: Style) -> String {
         out.push_str(&format!("Beside these: {}.\n", rest.join(", ")));
     }
     if !t.reasons.is_empty() {
-        let reasons: Vec<String> = t.reasons.iter().map(|(r, n)| format!("{} {}", plain(r), grouped(*n))).collect();
+        let reasons: Vec<String> =
+            t.reasons.iter().map(|(r, n)| format!("{} {}", plain(r), grouped(*n))).collect();
         out.push_str(&format!("Reasons: {}.\n", reasons.join(", ")));
     }
     section(&mut out, "What differs", &try_categories(t), style);
     let mut rows = vec![["agent", "calls", "refused", "changed"].map(str::to_owned).to_vec()];
-    rows.extend(t.agents.iter().map(|a| vec![plain(&a.agent), grouped(a.calls), grouped(a.refused), grouped(a.changed)]));
+    rows.extend(
+        t.agents
+            .iter()
+            .map(|a| vec![plain(&a.agent), grouped(a.calls), grouped(a.refused), grouped(a.changed)]),
+    );
     if rows.len() > 1 {
         section(&mut out, "By agent", &table(&rows, &[false, true, true, true], "  "), style);
     }
     let mut rows = vec![["day (UTC)", "compared", "disagreed", "D", "refused"].map(str::to_owned).to_vec()];
     rows.extend(t.days.iter().map(|d| {
-        vec![d.day.to_string(), grouped(d.compared), grouped(d.disagreed), percent_of(d.disagreed, d.compared), grouped(d.refused)]
+        vec![
+            d.day.to_string(),
+            grouped(d.compared),
+            grouped(d.disagreed),
+            percent_of(d.disagreed, d.compared),
+            grouped(d.refused),
+        ]
     }));
     if rows.len() > 1 {
         section(&mut out, "By day", &table(&rows, &[false, true, true, true, true], "  "), style);
@@ -368,7 +423,8 @@ fn try_categories(t: &TryReport) -> String {
     if t.categories.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["severity", "category", "where", "calls", "refused", "schema"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["severity", "category", "where", "calls", "refused", "schema"].map(str::to_owned).to_vec()];
     for c in &t.categories {
         let schema = match (&c.keyword, &c.location, &c.note) {
             (_, Some(l), Some(n)) => format!("{} ({})", plain(l), plain(n)),
@@ -377,7 +433,14 @@ fn try_categories(t: &TryReport) -> String {
             (None, None, Some(n)) => plain(n),
             (None, None, None) => String::new(),
         };
-        rows.push(vec![plain(&c.severity), plain(&c.category), pointer(&c.pointer), grouped(c.calls), grouped(c.refused), schema]);
+        rows.push(vec![
+            plain(&c.severity),
+            plain(&c.category),
+            pointer(&c.pointer),
+            grouped(c.calls),
+            grouped(c.refused),
+            schema,
+        ]);
     }
     table(&rows, &[false, false, false, true, true, false], "  ")
 }
@@ -391,7 +454,12 @@ fn try_worst(t: &TryReport) -> String {
             let refused = if f.refused { ", refused" } else { "" };
             let value = f.value.as_ref().map_or(String::new(), |v| format!(" = {}", plain(v)));
             let note = f.note.as_ref().map_or(String::new(), |n| format!(" ({})", plain(n)));
-            out.push_str(&format!("    {} {} at {}{value}{refused}{note}\n", plain(&f.severity), plain(&f.category), pointer(&f.pointer)));
+            out.push_str(&format!(
+                "    {} {} at {}{value}{refused}{note}\n",
+                plain(&f.severity),
+                plain(&f.category),
+                pointer(&f.pointer)
+            ));
         }
     }
     out

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use lastcall_contract::Digest;
 use lastcall_decision::{
-    CategoryFacts, CheckResult, DayCounts, EarlierWindow, Example, FieldCount, PairFacts, Place, Plan, PlanFacts,
-    PlantedFacts, Problem, ReasonCode, RegistrationFacts, Tail, Verdict, WindowInput, decide,
+    CategoryFacts, CheckResult, DayCounts, EarlierWindow, Example, FieldCount, PairFacts, Place, Plan,
+    PlanFacts, PlantedFacts, Problem, ReasonCode, RegistrationFacts, Tail, Verdict, WindowInput, decide,
 };
 use lastcall_event::{Day, Timestamp};
 use lastcall_report::{
@@ -60,7 +60,12 @@ fn input(tool: &str, days: &[(u64, u64, u64, u64)], closed: usize) -> WindowInpu
             ended: None,
         }),
         plan: Some(PlanFacts { digest: plan.digest().unwrap(), values: plan }),
-        days: days.iter().enumerate().map(|(i, d)| (FROM.plus(i as i32), counts(d))).filter(|(_, c)| c.calls > 3).collect(),
+        days: days
+            .iter()
+            .enumerate()
+            .map(|(i, d)| (FROM.plus(i as i32), counts(d)))
+            .filter(|(_, c)| c.calls > 3)
+            .collect(),
         closed_through: closed.checked_sub(1).map(|n| FROM.plus(n as i32)),
         planted: PlantedFacts { committed: 3, seen: 3, ..PlantedFacts::default() },
         tails: vec![
@@ -71,7 +76,13 @@ fn input(tool: &str, days: &[(u64, u64, u64, u64)], closed: usize) -> WindowInpu
     }
 }
 
-fn category(name: &str, counts: (u64, u64, u64), refused: u64, pointer: &str, keyword: &str) -> CategoryFacts {
+fn category(
+    name: &str,
+    counts: (u64, u64, u64),
+    refused: u64,
+    pointer: &str,
+    keyword: &str,
+) -> CategoryFacts {
     let (block, warn, info) = counts;
     CategoryFacts {
         category: name.to_owned(),
@@ -112,8 +123,20 @@ fn ready() -> WindowInput {
 
 fn not_ready() -> WindowInput {
     let days = [
-        (391, 22, 20, 0), (402, 19, 18, 0), (388, 25, 21, 1), (410, 20, 17, 0), (397, 18, 18, 0), (0, 0, 0, 0), (405, 24, 21, 0),
-        (399, 21, 19, 3), (412, 17, 15, 0), (380, 26, 24, 0), (404, 20, 18, 0), (393, 23, 22, 0), (409, 18, 16, 0), (398, 21, 19, 0),
+        (391, 22, 20, 0),
+        (402, 19, 18, 0),
+        (388, 25, 21, 1),
+        (410, 20, 17, 0),
+        (397, 18, 18, 0),
+        (0, 0, 0, 0),
+        (405, 24, 21, 0),
+        (399, 21, 19, 3),
+        (412, 17, 15, 0),
+        (380, 26, 24, 0),
+        (404, 20, 18, 0),
+        (393, 23, 22, 0),
+        (409, 18, 16, 0),
+        (398, 21, 19, 0),
         (120, 8, 7, 0),
     ];
     let mut out = input("refund_payment", &days, 14);
@@ -137,7 +160,18 @@ fn not_ready() -> WindowInput {
 }
 
 fn insufficient() -> WindowInput {
-    let days = [(3, 0, 0, 0), (5, 0, 0, 0), (0, 0, 0, 0), (4, 0, 0, 0), (6, 0, 0, 0), (2, 0, 0, 0), (3, 0, 0, 1), (4, 0, 0, 0), (5, 0, 0, 0), (1, 0, 0, 0)];
+    let days = [
+        (3, 0, 0, 0),
+        (5, 0, 0, 0),
+        (0, 0, 0, 0),
+        (4, 0, 0, 0),
+        (6, 0, 0, 0),
+        (2, 0, 0, 0),
+        (3, 0, 0, 1),
+        (4, 0, 0, 0),
+        (5, 0, 0, 0),
+        (1, 0, 0, 0),
+    ];
     let mut out = input("send_sms", &days, 9);
     for c in out.days.values_mut() {
         c.outcomes = 0;
@@ -152,7 +186,8 @@ fn error() -> WindowInput {
     out.problems = vec![Problem {
         result: CheckResult::Error,
         reason: ReasonCode::RecordAltered,
-        text: "The entry chains/calls/0/00000000000000000061.json is not the one that its successor names.".to_owned(),
+        text: "The entry chains/calls/0/00000000000000000061.json is not the one that its successor names."
+            .to_owned(),
         next: Some("lastcall ledger verify --ledger DIR".to_owned()),
     }];
     out
@@ -214,7 +249,9 @@ fn trial() -> TryReport {
                 ..TryFinding::default()
             }],
         }],
-        burn_in: vec!["T3 asks D < 0.5 % on each of the last 7 days: it was 12.146 % on 2026-06-01.".to_owned()],
+        burn_in: vec![
+            "T3 asks D < 0.5 % on each of the last 7 days: it was 12.146 % on 2026-06-01.".to_owned(),
+        ],
         notes: vec!["arguments only".to_owned()],
         ..TryReport::default()
     }
@@ -253,13 +290,28 @@ fn pages_load_nothing_and_run_nothing() {
         if let Some(folder) = std::env::var_os("REPORT_SAMPLES") {
             std::fs::write(std::path::Path::new(&folder).join(format!("{name}.html")), &page).unwrap();
         }
-        for wrong in ["<script", "<link", "<img", "<iframe", "<object", "src=", "http:", "https:", "@import", "javascript:"] {
+        for wrong in [
+            "<script",
+            "<link",
+            "<img",
+            "<iframe",
+            "<object",
+            "src=",
+            "http:",
+            "https:",
+            "@import",
+            "javascript:",
+        ] {
             assert!(!page.contains(wrong), "{name} has {wrong}");
         }
-        assert!(!page.contains("url(") || page.matches("url(").count() == page.matches("url(#").count(), "{name}");
+        assert!(
+            !page.contains("url(") || page.matches("url(").count() == page.matches("url(#").count(),
+            "{name}"
+        );
         assert!(page.contains("default-src 'none'"), "{name}");
         assert!(page.starts_with("<!DOCTYPE html><html lang=\"en\">"), "{name}");
-        let hrefs = page.match_indices("href=\"").map(|(i, _)| &page[i + 6..]).all(|rest| rest.starts_with('#'));
+        let hrefs =
+            page.match_indices("href=\"").map(|(i, _)| &page[i + 6..]).all(|rest| rest.starts_with('#'));
         assert!(hrefs, "{name} links outside");
     }
 }
@@ -282,7 +334,8 @@ fn every_chart_has_a_title_a_description_and_a_table_beside_it() {
 fn ids_of_a_fleet_page_are_unique_and_its_links_lead_somewhere() {
     let verdicts: Vec<Verdict> = samples().into_iter().map(|(_, v)| v).collect();
     let page = fleet_page("Five tools", &verdicts);
-    let ids: Vec<&str> = page.match_indices(" id=\"").map(|(i, _)| page[i + 5..].split('"').next().unwrap()).collect();
+    let ids: Vec<&str> =
+        page.match_indices(" id=\"").map(|(i, _)| page[i + 5..].split('"').next().unwrap()).collect();
     let unique: std::collections::BTreeSet<&&str> = ids.iter().collect();
     assert_eq!(ids.len(), unique.len());
     for (i, _) in page.match_indices("href=\"#") {
@@ -347,7 +400,11 @@ fn whatever_a_record_says_stays_text() {
     t.categories[0].severity = HOSTILE.to_owned();
     t.agents[0].agent = HOSTILE.to_owned();
     assert!(!try_page(&t).contains("<script"));
-    for text in [verdict_text(&v, true, Style::default()), fleet_text(&[v], Style::default()), try_text(&t, Style::default())] {
+    for text in [
+        verdict_text(&v, true, Style::default()),
+        fleet_text(&[v], Style::default()),
+        try_text(&t, Style::default()),
+    ] {
         assert!(!text.contains('\u{1b}'), "an escape code reached the terminal");
     }
 }
@@ -364,7 +421,10 @@ fn text_is_short_unless_asked() {
         }
         insta::assert_snapshot!(format!("text_{name}"), short);
     }
-    insta::assert_snapshot!("text_not-ready_explained", verdict_text(&decide(&not_ready()), true, Style::default()));
+    insta::assert_snapshot!(
+        "text_not-ready_explained",
+        verdict_text(&decide(&not_ready()), true, Style::default())
+    );
     let verdicts: Vec<Verdict> = samples().into_iter().map(|(_, v)| v).collect();
     insta::assert_snapshot!("fleet", fleet_text(&verdicts, Style::default()));
     insta::assert_snapshot!("try", try_text(&trial(), Style::default()));

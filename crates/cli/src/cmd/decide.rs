@@ -108,6 +108,7 @@ pub fn answers(record: &Record, subjects: &[Subject], question: Question) -> Vec
 }
 
 /// Decides on every tool of a ledger and appends the verdicts: for `demo`.
+#[allow(dead_code)] // `demo` is being written beside this
 pub fn decide_all(ledger: Ledger) -> anyhow::Result<Vec<Verdict>> {
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     let verdicts = answers(&record, &record.subjects(), Question::Cutover);
@@ -152,12 +153,15 @@ pub fn subject(all: &[Subject], tool: &str, cohort: Option<&str>) -> anyhow::Res
     match (found.as_slice(), cohort) {
         ([], _) => match nearest(tool, all.iter().map(|s| s.tool_id.as_str())) {
             Some(near) => bail!("no tool `{tool}` is registered or observed; did you mean `{near}`?"),
-            None => bail!("no tool `{tool}` is registered or observed; begin with `lastcall plan observe OLD NEW`"),
+            None => bail!(
+                "no tool `{tool}` is registered or observed; begin with `lastcall plan observe OLD NEW`"
+            ),
         },
         ([one], None) => Ok((*one).clone()),
         (several, cohort) => {
             let fitting = several.iter().find(|s| of(s).as_deref() == cohort);
-            let names: Vec<String> = several.iter().map(|s| of(s).unwrap_or_else(|| "every cohort".to_owned())).collect();
+            let names: Vec<String> =
+                several.iter().map(|s| of(s).unwrap_or_else(|| "every cohort".to_owned())).collect();
             let what = format!("`{tool}` has windows of: {}; choose one with --cohort", names.join(", "));
             fitting.map(|s| (*s).clone()).with_context(|| what)
         }

@@ -14,8 +14,10 @@ use crate::ui::{Exit, with_exit};
 
 /// Arguments.
 #[derive(clap::Args)]
-#[command(after_help = "Example: lastcall ledger init ledger && lastcall run --ledger ledger calls.jsonl && \
-    lastcall ledger verify ledger")]
+#[command(
+    after_help = "Example: lastcall ledger init ledger && lastcall run --ledger ledger calls.jsonl && \
+    lastcall ledger verify ledger"
+)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -33,7 +35,9 @@ enum Command {
         clock: Clock,
     },
     /// Register a stream that will be read.
-    #[command(after_help = "Example: lastcall ledger source ledger orders.jsonl --role mirrored-calls --lateness 2h")]
+    #[command(
+        after_help = "Example: lastcall ledger source ledger orders.jsonl --role mirrored-calls --lateness 2h"
+    )]
     Source {
         /// The ledger.
         dir: PathBuf,
@@ -164,7 +168,9 @@ pub fn open(dir: &Path) -> anyhow::Result<Ledger> {
 /// An error of a ledger with the exit code that it asks for.
 pub fn of_ledger(error: LedgerError) -> anyhow::Error {
     match error {
-        LedgerError::Altered { .. } | LedgerError::Missing { .. } => with_exit(Exit::Error, error.to_string()),
+        LedgerError::Altered { .. } | LedgerError::Missing { .. } => {
+            with_exit(Exit::Error, error.to_string())
+        }
         other => other.into(),
     }
 }

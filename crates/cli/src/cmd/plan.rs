@@ -102,7 +102,10 @@ pub fn observed_pair(control: &ControlState, tool: &str, candidate: Option<&str>
         }
         several => {
             let names: Vec<&str> = several.iter().map(|p| p.candidate.as_str()).collect();
-            bail!("`{tool}` has several observed candidates; say which with --candidate: {}", names.join(", "))
+            bail!(
+                "`{tool}` has several observed candidates; say which with --candidate: {}",
+                names.join(", ")
+            )
         }
     }
 }

@@ -14,8 +14,10 @@ use crate::ui::{Exit, style, with_exit};
 
 /// Arguments.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  lastcall status --ledger ledger\n  lastcall status search --ledger ledger\n\n\
-    It exits 0 whatever the tools' verdicts are; `lastcall decide` says them by its exit code.")]
+#[command(
+    after_help = "Examples:\n  lastcall status --ledger ledger\n  lastcall status search --ledger ledger\n\n\
+    It exits 0 whatever the tools' verdicts are; `lastcall decide` says them by its exit code."
+)]
 pub struct Args {
     /// One tool in full; without it every tool on one line.
     tool: Option<String>,
@@ -163,7 +165,12 @@ fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
     let style = style();
     println!("\n{}", style.bold("Sources"));
     for source in record.control.sources.values() {
-        println!("  {}, control entry {}, days close {} s after their end", source.name, source.seq, source.lateness_ms / 1000);
+        println!(
+            "  {}, control entry {}, days close {} s after their end",
+            source.name,
+            source.seq,
+            source.lateness_ms / 1000
+        );
     }
     if let Some(why) = verdict.window.as_ref().and_then(|w| w.open_because.as_ref()) {
         println!("\n{}\n  {why}", style.bold("The next day is open because"));

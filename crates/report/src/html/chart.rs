@@ -112,6 +112,11 @@ pub fn daily(v: &Verdict, id: &str) -> Markup {
             }
             line class="limit" x1=(at(LEFT)) x2=(at(right)) y1=(at(y(scale.ceiling))) y2=(at(y(scale.ceiling))) {}
             line class="half" x1=(at(LEFT)) x2=(at(right)) y1=(at(y(scale.fraction))) y2=(at(y(scale.fraction))) {}
+            @if wide >= 16.0 {
+                @for (i, b) in bars.iter().enumerate().filter(|(_, b)| b.line.compared > 0) {
+                    text class="count" x=(at(LEFT + step * (i as f64 + 0.5))) y=(at(y(b.measure) - 5.0)) text-anchor="middle" { (grouped(b.line.counts.disagreed)) }
+                }
+            }
             text class="strong" x=(at(LEFT - 8.0)) y=(at(y(scale.ceiling) + 4.0)) text-anchor="end" { (scale.ceiling_text) }
             @if apart {
                 text x=(at(LEFT - 8.0)) y=(at(y(scale.fraction) + 4.0)) text-anchor="end" { (scale.fraction_text) }
@@ -120,7 +125,15 @@ pub fn daily(v: &Verdict, id: &str) -> Markup {
     }
 }
 
-fn one(b: &Bar<'_>, middle: f64, wide: f64, floor: f64, ceiling: f64, y: &dyn Fn(f64) -> f64, id: &str) -> Markup {
+fn one(
+    b: &Bar<'_>,
+    middle: f64,
+    wide: f64,
+    floor: f64,
+    ceiling: f64,
+    y: &dyn Fn(f64) -> f64,
+    id: &str,
+) -> Markup {
     let line = b.line;
     let open = matches!(line.state, DayState::Open | DayState::Beyond);
     let class = match line.state {
@@ -161,9 +174,6 @@ fn one(b: &Bar<'_>, middle: f64, wide: f64, floor: f64, ceiling: f64, y: &dyn Fn
                     line class="worst" x1=(at(edge)) x2=(at(edge)) y1=(at(top)) y2=(at(y(b.worst))) {}
                     line class="worst" x1=(at(edge - 4.0)) x2=(at(edge + 4.0)) y1=(at(y(b.worst))) y2=(at(y(b.worst))) {}
                 }
-                @if wide >= 16.0 {
-                    text x=(at(middle)) y=(at(top - 5.0)) text-anchor="middle" { (grouped(line.counts.disagreed)) }
-                }
             }
         }
     }
@@ -171,15 +181,17 @@ fn one(b: &Bar<'_>, middle: f64, wide: f64, floor: f64, ceiling: f64, y: &dyn Fn
 
 fn describe(v: &Verdict, scale: &Scale) -> String {
     let over = v.days.iter().filter(|d| matches!(d.state, DayState::Counted));
-    let over: Vec<String> = over
-        .filter(|d| bar(d, scale.by_day).measure >= scale.ceiling)
-        .map(|d| d.day.to_string())
-        .collect();
+    let over: Vec<String> =
+        over.filter(|d| bar(d, scale.by_day).measure >= scale.ceiling).map(|d| d.day.to_string()).collect();
     let over = match over.is_empty() {
         true => "no counted day reaches it".to_owned(),
         false => format!("reached on {}", over.join(", ")),
     };
-    format!("{} days; ceiling {}; {over}. The table below has every figure.", v.days.len(), scale.ceiling_text)
+    format!(
+        "{} days; ceiling {}; {over}. The table below has every figure.",
+        v.days.len(),
+        scale.ceiling_text
+    )
 }
 
 /// A small chart for one row of the fleet: bars and the ceiling, without text.

@@ -1,8 +1,6 @@
 //! One verdict as a page: headline, figures, checks, chart, table, categories, and what is not claimed.
 
-use lastcall_decision::{
-    CategoryFacts, Check, CheckResult, DayLine, DayState, Verdict, grouped, percent_of,
-};
+use lastcall_decision::{CategoryFacts, Check, CheckResult, DayLine, DayState, Verdict, grouped, percent_of};
 use maud::{Markup, html};
 
 use super::chart;
@@ -161,7 +159,10 @@ fn table(v: &Verdict) -> Markup {
     let over = |d: &DayLine| {
         let by_day = plan.is_some_and(|p| p.ceiling_basis == lastcall_decision::CeilingBasis::Day);
         let counted = matches!(d.state, DayState::Counted | DayState::Scored);
-        counted && by_day && d.compared > 0 && plan.is_some_and(|p| !p.ceiling.exceeds(d.counts.disagreed, d.compared))
+        counted
+            && by_day
+            && d.compared > 0
+            && plan.is_some_and(|p| !p.ceiling.exceeds(d.counts.disagreed, d.compared))
     };
     let open = |d: &DayLine| matches!(d.state, DayState::Open | DayState::Beyond);
     let t = &v.totals.counts;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lastcall_decision::{
-    CheckResult, DayCounts, EarlierWindow, Expectation, PairFacts, Place, Plan, PlanFacts, Problem, ReasonCode,
-    RegistrationFacts, Row, Tail, Tally, WindowInput, closed_days,
+    CheckResult, DayCounts, EarlierWindow, Expectation, PairFacts, Place, Plan, PlanFacts, Problem,
+    ReasonCode, RegistrationFacts, Row, Tail, Tally, WindowInput, closed_days,
 };
 use lastcall_event::{Day, Timestamp};
 use lastcall_ledger::control::{Control, Pair};
@@ -209,9 +209,10 @@ impl<'a> Gathering<'a> {
 
     /// Whether a chunk recorded under this control entry holds scored evidence.
     fn observed(&self, control: u64) -> bool {
-        self.subject.registration.as_ref().is_none_or(|r| {
-            control >= r.seq && r.end.as_ref().is_none_or(|end| control < end.seq)
-        })
+        self.subject
+            .registration
+            .as_ref()
+            .is_none_or(|r| control >= r.seq && r.end.as_ref().is_none_or(|end| control < end.seq))
     }
 
     fn row(&mut self, source: &str, control: u64, row: &ResultRow) {
@@ -310,11 +311,13 @@ impl<'a> Gathering<'a> {
         let first = registration.map_or(Day(i32::MIN), |r| r.scored_from);
         let mut last = None;
         if let (Some(r), Some(plan)) = (registration, &input.plan) {
-            (input.closed_through, input.open_because) = closed_through(record, &self.sources, r, &plan.values);
+            (input.closed_through, input.open_because) =
+                closed_through(record, &self.sources, r, &plan.values);
             last = closed_days(&plan.values, r.scored_from, input.closed_through).last().copied();
         }
         // Without a registration nothing is scored, and what was seen so far is shown.
-        let tallied = self.tally.finish(first, if registration.is_some() { last } else { Some(Day(i32::MAX)) });
+        let tallied =
+            self.tally.finish(first, if registration.is_some() { last } else { Some(Day(i32::MAX)) });
         input.days = tallied.days;
         input.categories = tallied.categories;
         input.normalization = tallied.rules;
@@ -327,7 +330,8 @@ impl<'a> Gathering<'a> {
         }
         if !self.coverage.is_empty() {
             let inside = |d: &Day| *d >= first && last.is_some_and(|last| *d <= last);
-            input.production_calls = Some(self.coverage.iter().filter(|(d, _)| inside(d)).map(|(_, n)| n).sum());
+            input.production_calls =
+                Some(self.coverage.iter().filter(|(d, _)| inside(d)).map(|(_, n)| n).sum());
         }
         input
     }
@@ -340,7 +344,11 @@ fn add_unresolved(days: &mut BTreeMap<Day, DayCounts>, day: Day, n: u64, reason:
 /// The plants of a subject's pair.
 fn plants_of<'c>(control: &'c ControlState, subject: &Subject) -> Vec<&'c Plant> {
     let candidate = subject.pair.as_ref().map(|p| p.candidate.as_str());
-    control.plants.iter().filter(|p| p.tool_id == subject.tool_id && Some(p.candidate.as_str()) == candidate).collect()
+    control
+        .plants
+        .iter()
+        .filter(|p| p.tool_id == subject.tool_id && Some(p.candidate.as_str()) == candidate)
+        .collect()
 }
 
 fn plan_of(ledger: &Ledger, r: &Registration) -> Result<PlanFacts, Problem> {
@@ -356,7 +364,9 @@ fn plan_of(ledger: &Ledger, r: &Registration) -> Result<PlanFacts, Problem> {
             result: CheckResult::Error,
             reason: ReasonCode::PlanUnreadable,
             text: format!("The plan of registration {} asks for a profile that this build lacks.", r.seq),
-            next: Some("take the lastcall that registered it, or register a plan with `profile: article`".to_owned()),
+            next: Some(
+                "take the lastcall that registered it, or register a plan with `profile: article`".to_owned(),
+            ),
         });
     }
     Ok(PlanFacts { digest: r.plan.clone(), values })
@@ -403,7 +413,8 @@ fn earlier(control: &ControlState, tool: &str, now: Option<&Registration>) -> Ve
 /// The ends of the chains that the verdict reads. Verdict entries rest on the record and are no part of it, so the
 /// same record gives the same document however often it was decided on.
 fn tails(record: &Record, sources: &[String]) -> Vec<Tail> {
-    let control = record.control.entries.iter().rev().find(|r| !matches!(r.entry.body, Control::Verdict { .. }));
+    let control =
+        record.control.entries.iter().rev().find(|r| !matches!(r.entry.body, Control::Verdict { .. }));
     let mut out: Vec<Tail> = control
         .map(|r| Tail { chain: "control".to_owned(), seq: r.entry.seq, digest: r.digest.clone() })
         .into_iter()
@@ -424,16 +435,25 @@ fn tails(record: &Record, sources: &[String]) -> Vec<Tail> {
 }
 
 /// The last closed scored day, and why the next one is open.
-fn closed_through(record: &Record, sources: &[String], r: &Registration, plan: &Plan) -> (Option<Day>, Option<String>) {
+fn closed_through(
+    record: &Record,
+    sources: &[String],
+    r: &Registration,
+    plan: &Plan,
+) -> (Option<Day>, Option<String>) {
     let names: Vec<&str> = sources.iter().map(String::as_str).collect();
     let clock = record.ledger.meta().clock;
     let states = DayStates::new(&record.control, &record.chains, &names, clock);
     let end = end_of_record(record, sources, &states);
-    let scored_to = r.scored_from.plus(i32::try_from(plan.max_scored_days).unwrap_or(i32::MAX).saturating_sub(1));
+    let scored_to =
+        r.scored_from.plus(i32::try_from(plan.max_scored_days).unwrap_or(i32::MAX).saturating_sub(1));
     let mut last = None;
     for day in (r.scored_from.0..=scored_to.0).map(Day) {
         if end.is_some_and(|end| day > end) {
-            return (last, Some(format!("the record ends on {}, and nothing will follow", end.unwrap_or(day))));
+            return (
+                last,
+                Some(format!("the record ends on {}, and nothing will follow", end.unwrap_or(day))),
+            );
         }
         match states.state(day) {
             DayState::Closed => last = Some(day),

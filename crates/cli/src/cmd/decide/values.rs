@@ -36,7 +36,9 @@ fn value(record: &Record, example: &Example, of_result: bool) -> anyhow::Result<
             }
         })
         .map_err(of_ledger)
-        .with_context(|| format!("the call at {}/{} offset {}", place.source, place.partition, place.offset))?;
+        .with_context(|| {
+            format!("the call at {}/{} offset {}", place.source, place.partition, place.offset)
+        })?;
     let Some(row) = found else { return Ok("(the call is not in this ledger)".to_owned()) };
     let text = if of_result { row.result.unwrap_or_default() } else { row.arguments };
     let document: Value = match serde_json::from_str(&text) {

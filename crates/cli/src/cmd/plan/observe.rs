@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use lastcall_compare::{COMPARATOR_VERSION, Normalization, PairConfig, PreparedPair, config_bytes, config_digest};
+use lastcall_compare::{
+    COMPARATOR_VERSION, Normalization, PairConfig, PreparedPair, config_bytes, config_digest,
+};
 use lastcall_contract::{Contract, Document, Pick, Registry};
 use lastcall_ledger::LedgerError;
 use lastcall_ledger::control::{Control, Pair};
@@ -61,7 +63,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         bail!("{} and {} are contracts of two tools; a pair is two versions of one", old.id, new.id);
     }
     if old.id == new.id {
-        bail!("{} is both current and candidate; with files, name the versions by --versions OLD NEW", old.id);
+        bail!(
+            "{} is both current and candidate; with files, name the versions by --versions OLD NEW",
+            old.id
+        );
     }
     let config = config(args, registry.as_ref(), tool_id)?;
     let prepared = PreparedPair::new(&old, &new, &config)?;
@@ -87,7 +92,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             return Ok(Exit::Yes);
         }
         let scored = control.registrations.iter().find(|r| {
-            r.end.is_none() && r.pair.tool_id == pair.tool_id && r.pair.candidate == pair.candidate && r.pair != pair
+            r.end.is_none()
+                && r.pair.tool_id == pair.tool_id
+                && r.pair.candidate == pair.candidate
+                && r.pair != pair
         });
         if let Some(r) = scored {
             eprintln!(
@@ -100,8 +108,15 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             .append_control_with(|_| Ok::<_, LedgerError>(Control::Observe { pair: pair.clone() }))
             .map_err(of_ledger)?;
     }
-    println!("observing {} → {}: {places} changed places, epoch {}", pair.current, pair.candidate, pair.epoch.short());
-    println!("next: lastcall plan register {tool_id}, or first look at its calls: lastcall run --ledger DIR calls.jsonl");
+    println!(
+        "observing {} → {}: {places} changed places, epoch {}",
+        pair.current,
+        pair.candidate,
+        pair.epoch.short()
+    );
+    println!(
+        "next: lastcall plan register {tool_id}, or first look at its calls: lastcall run --ledger DIR calls.jsonl"
+    );
     Ok(Exit::Yes)
 }
 
@@ -109,7 +124,12 @@ fn tool_of(id: &str) -> Option<&str> {
     id.rsplit_once('@').map(|(tool, _)| tool)
 }
 
-fn contract(args: &Args, given: &str, registry: Option<&Registry>, version: &str) -> anyhow::Result<Contract> {
+fn contract(
+    args: &Args,
+    given: &str,
+    registry: Option<&Registry>,
+    version: &str,
+) -> anyhow::Result<Contract> {
     let path = Path::new(given);
     if path.is_file() {
         let text = read_text(path)?;
@@ -121,7 +141,9 @@ fn contract(args: &Args, given: &str, registry: Option<&Registry>, version: &str
         return Ok(Contract::new(format!("{tool}@{version}"), definition));
     }
     let Some(registry) = registry else {
-        bail!("{given} is no file; to take it from a registry, name that with --registry DIR or LASTCALL_REGISTRY");
+        bail!(
+            "{given} is no file; to take it from a registry, name that with --registry DIR or LASTCALL_REGISTRY"
+        );
     };
     let (_, version) = registry.resolve(given)?;
     Ok(version.contract.clone())
@@ -131,8 +153,9 @@ fn contract(args: &Args, given: &str, registry: Option<&Registry>, version: &str
 fn config(args: &Args, registry: Option<&Registry>, tool_id: &str) -> anyhow::Result<PairConfig> {
     if let Some(path) = &args.config {
         let text = read_text(path)?;
-        return serde_saphyr::from_str(&text)
-            .with_context(|| format!("{}: not a pair configuration (renames, normalization, map)", path.display()));
+        return serde_saphyr::from_str(&text).with_context(|| {
+            format!("{}: not a pair configuration (renames, normalization, map)", path.display())
+        });
     }
     let declared = registry.and_then(|r| r.tool(tool_id)).and_then(|t| t.normalization.as_ref());
     let Some(text) = declared else { return Ok(PairConfig::default()) };

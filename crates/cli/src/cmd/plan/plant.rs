@@ -115,7 +115,9 @@ impl PlantList {
 fn call_key(call_id: &str) -> [u8; 16] {
     let digest = Digest::of(call_id.as_bytes());
     let hex = digest.hex();
-    std::array::from_fn(|i| hex.get(2 * i..2 * i + 2).and_then(|h| u8::from_str_radix(h, 16).ok()).unwrap_or(0))
+    std::array::from_fn(|i| {
+        hex.get(2 * i..2 * i + 2).and_then(|h| u8::from_str_radix(h, 16).ok()).unwrap_or(0)
+    })
 }
 
 /// A line of the `--calls` file.
@@ -175,9 +177,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let (seq, _) = ledger.append_control(entry).map_err(of_ledger)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(|| {
-        format!("{} could not be written; control entry {seq} commits calls that never came", args.to.display())
+        format!(
+            "{} could not be written; control entry {seq} commits calls that never came",
+            args.to.display()
+        )
     })?;
-    println!("planted {count} calls of `{}` in {}, committed by control entry {seq}", pair.tool_id, args.to.display());
+    println!(
+        "planted {count} calls of `{}` in {}, committed by control entry {seq}",
+        pair.tool_id,
+        args.to.display()
+    );
     for call in &list.calls {
         match call.expect {
             Some(e) => println!("  {} has to come back as {}/{}", call.call_id, e.category, e.severity),
@@ -219,7 +228,13 @@ fn read_lines(path: &Path) -> anyhow::Result<Vec<Line>> {
 }
 
 /// Fills in what a record needs and a person need not write: type, version, tool, contract, outcome, time.
-fn complete(line: &mut Line, what: &str, args: &Args, pair: &Pair, now: Option<Timestamp>) -> anyhow::Result<()> {
+fn complete(
+    line: &mut Line,
+    what: &str,
+    args: &Args,
+    pair: &Pair,
+    now: Option<Timestamp>,
+) -> anyhow::Result<()> {
     let call = &mut line.call;
     let kind = if call.contains_key("candidates") { "mirrored_call" } else { "tool_call" };
     call.entry("type").or_insert_with(|| json!(kind));
@@ -272,7 +287,8 @@ fn faults(path: &Path, old: &Definition, new: &Definition, config: &PairConfig) 
     let Some(arguments) = sample.get("arguments").and_then(Value::as_object) else {
         bail!("{}: `arguments` has to be an object", path.display());
     };
-    let severity = |c: Category| config.map.severities.get(&c).copied().unwrap_or_else(|| c.default_severity());
+    let severity =
+        |c: Category| config.map.severities.get(&c).copied().unwrap_or_else(|| c.default_severity());
     let mut out = Vec::new();
     let mut fault = |category: Category, arguments: Map<String, Value>| {
         let mut call = sample.clone();

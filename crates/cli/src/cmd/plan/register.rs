@@ -104,9 +104,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         println!("would register {} → {}", pair.current, pair.candidate);
     }
     println!(
-        "scores from {scored_from}: {} {}, ceiling {}, {} counted days of at most {}, at least {} calls, plan {}",
+        "scores from {scored_from}: {} article, ceiling {}, {} counted days of at most {}, at least {} calls, plan {}",
         plan.tier.as_str(),
-        "article",
         plan.ceiling.percent(),
         plan.counted_days,
         plan.max_scored_days,
@@ -130,10 +129,16 @@ fn append(
     let (seq, _) = ledger
         .append_control_with(|state| {
             if !state.observed.iter().any(|o| o.pair == *pair) {
-                return Err(LedgerError::Refused(format!("{} is no longer observed; nothing was fixed", pair.candidate)));
+                return Err(LedgerError::Refused(format!(
+                    "{} is no longer observed; nothing was fixed",
+                    pair.candidate
+                )));
             }
             if let Some(r) = open_window(state, pair, plan.cohort.as_deref()) {
-                return Err(LedgerError::Refused(format!("registration {} was faster; nothing was fixed", r.seq)));
+                return Err(LedgerError::Refused(format!(
+                    "registration {} was faster; nothing was fixed",
+                    r.seq
+                )));
             }
             Ok(Control::Register {
                 plan: digest.clone(),
@@ -182,7 +187,9 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     } else if registry.is_some() {
         bail!("the registry has no tool `{}`; `lastcall contract list` shows what there is", args.tool);
     } else {
-        bail!("there is no plan: give --policy release-policy.yaml, or --registry DIR with one beside the tool");
+        bail!(
+            "there is no plan: give --policy release-policy.yaml, or --registry DIR with one beside the tool"
+        );
     };
     if let Some(tool) = tool {
         let tier = Tier::suggest(tool.side_effect.as_str(), tool.risk_level.as_str());
