@@ -180,7 +180,7 @@ fn observe(dir: &Path, tools: &BTreeMap<String, (String, Contract, Contract)>) -
             candidate: new.id.clone(),
             candidate_digest,
             config_digest: config_object.clone(),
-            epoch: epoch_digest(&old.digest, &new.digest, &config),
+            epoch: epoch_digest(old, new, &config),
             comparator: COMPARATOR_VERSION,
         };
         ledger.append_control(Control::Observe { pair })?;

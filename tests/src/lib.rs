@@ -84,7 +84,7 @@ pub fn observe(
         candidate: candidate.id.clone(),
         candidate_digest: object(candidate),
         config_digest: ledger.put_object(&lastcall_compare::config_bytes(config)).expect("the configuration is stored"),
-        epoch: lastcall_compare::epoch_digest(&current.digest, &candidate.digest, config),
+        epoch: lastcall_compare::epoch_digest(current, candidate, config),
         comparator: lastcall_compare::COMPARATOR_VERSION,
     };
     ledger.append_control(lastcall_ledger::control::Control::Observe { pair }).expect("the pair is observed");

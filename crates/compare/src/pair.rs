@@ -99,7 +99,7 @@ impl PreparedPair {
         }) || old.has_patterns() != new.has_patterns();
         let n = &config.normalization;
         Ok(Self {
-            epoch: epoch_digest(&current.digest, &candidate.digest, config),
+            epoch: epoch_digest(current, candidate, config),
             places: public_places
                 .iter()
                 .map(|p| PreparedPlace {
@@ -175,10 +175,12 @@ impl PreparedPair {
 }
 
 /// The epoch: both definitions, the configuration and the comparator version, as RFC 8785 JSON, SHA-256.
-pub fn epoch_digest(current: &Digest, candidate: &Digest, config: &PairConfig) -> Digest {
+///
+/// The ids are in it: two tools with one and the same definition have two epochs, and are counted apart.
+pub fn epoch_digest(current: &Contract, candidate: &Contract, config: &PairConfig) -> Digest {
     let body = json!({
-        "current": current.as_str(),
-        "candidate": candidate.as_str(),
+        "current": [current.id, current.digest.as_str()],
+        "candidate": [candidate.id, candidate.digest.as_str()],
         "config": config_digest(config).as_str(),
         "comparator": COMPARATOR_VERSION,
     });
