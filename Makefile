@@ -31,6 +31,7 @@ lint: ## format, clippy, one arrow, no dangerous features, licences
 	.ci/guards
 
 bench: ## the pipeline beside its peers; figures in target/figures
+	$(CARGO) build --release -p lastcall-cli -p lastcall-benches
 	$(CARGO) run --release -p lastcall-benches --bin bench
 
 fmt: ## format the sources

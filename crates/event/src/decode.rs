@@ -20,6 +20,20 @@ pub enum Preset {
 }
 
 impl Preset {
+    /// The name on the wire and in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Interceptor => "interceptor",
+            Self::Provider => "provider",
+        }
+    }
+
+    /// Reads a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Native, Self::Interceptor, Self::Provider].into_iter().find(|p| p.as_str() == name)
+    }
+
     /// Which preset a line most likely has: by its marks, else [`Preset::Provider`].
     pub fn sniff(bytes: &[u8]) -> Self {
         let Ok(marks) = serde_json::from_slice::<SniffWire<'_>>(bytes) else { return Self::Native };
@@ -143,11 +157,7 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
                 outcome: need(wire.outcome, "outcome", &kind)?,
                 envelope: wire.envelope.unwrap_or_default(),
                 upstream: wire.upstream,
-                candidates: match wire.candidates.get() {
-                    Some(text) => parse(text)?,
-                    None => Vec::new(),
-                },
-                candidates_text: wire.candidates,
+                candidates: wire.candidates.unwrap_or_default(),
                 current_rerun: wire.current_rerun,
                 unknown_fields: unknown,
                 ..CallRecord::default()

@@ -454,10 +454,6 @@ record! {
         /// In a mirrored call: what each candidate made of it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         candidates: Vec<Candidate<'a>> = "candidates",
-        /// `candidates` as they stood in the record; absent where the record had another shape.
-        #[serde(skip)]
-        #[schemars(skip)]
-        candidates_text: Json<'a> = "",
         /// The current version run again on the same replica.
         #[serde(skip_serializing_if = "Option::is_none")]
         current_rerun: Option<Candidate<'a>> = "current_rerun",
@@ -558,7 +554,7 @@ record! {
         outcome: Option<Outcome<'a>> = "outcome",
         envelope: Option<Envelope<'a>> = "envelope",
         upstream: Option<Upstream<'a>> = "upstream",
-        candidates: Json<'a> = "candidates",
+        candidates: Option<Vec<Candidate<'a>>> = "candidates",
         current_rerun: Option<Candidate<'a>> = "current_rerun",
         hour: Option<Timestamp> = "hour",
         count: Option<u64> = "count",

@@ -203,9 +203,14 @@ pub(crate) fn utc_ms() -> arrow_schema::DataType {
 /// Rows that are gathered before they are encoded: small enough to stay in the processor's cache.
 pub(crate) const BATCH: usize = 1024;
 
-/// A builder of ids and free text, with room for a batch: growing from nothing each time costs more than the room.
+/// A builder of whole records, with room for a batch: growing from nothing each time costs more than the room.
+pub(crate) fn record_builder() -> arrow_array::builder::StringBuilder {
+    arrow_array::builder::StringBuilder::with_capacity(BATCH, 2 << 20)
+}
+
+/// A builder of ids, with room for a batch.
 pub(crate) fn text_builder() -> arrow_array::builder::StringBuilder {
-    arrow_array::builder::StringBuilder::with_capacity(BATCH, 256 << 10)
+    arrow_array::builder::StringBuilder::with_capacity(BATCH, 64 << 10)
 }
 
 /// A builder of short names, with room for a batch.

@@ -22,7 +22,7 @@ pub mod tally;
 pub mod verify;
 pub mod wire;
 
-pub use calls::CallsWriter;
+pub use calls::{CallRef, CallsWriter, commitment};
 pub use dead::{DeadRef, DeadWriter};
 pub use error::LedgerError;
 pub use files::FileBytes;

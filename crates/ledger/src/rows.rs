@@ -1,7 +1,7 @@
 //! Rows of the Parquet files. `schemas/parquet.md` documents every column.
 
 use lastcall_compare::{ComparisonResult, Discrepancy, Evidence, Reason, Severity};
-use lastcall_event::{Day, Fidelity, Status, Suppression, Timestamp};
+use lastcall_event::{Day, Fidelity, Preset, Status, Suppression, Timestamp};
 
 /// Where a record stands in its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,60 +88,31 @@ pub struct CallRow {
     pub contract_digest: Option<String>,
     /// Fidelity of the arguments.
     pub fidelity: Fidelity,
-    /// The exact arguments: JSON text, or (if `arguments_is_text`) the string that the provider sent.
-    pub arguments: String,
-    /// The arguments arrived as a string.
-    pub arguments_is_text: bool,
     /// How the call ended.
     pub status: Status,
-    /// Whether the tool ran it, as stated.
-    pub executed: Option<bool>,
-    /// The tool's error code.
-    pub error_code: Option<String>,
-    /// The error's class.
-    pub error_class: Option<String>,
-    /// The result as JSON text.
-    pub result: Option<String>,
-    /// The result's keys as a JSON list.
-    pub result_keys: Option<String>,
-    /// The result is a part or a page.
-    pub partial: Option<bool>,
-    /// Milliseconds.
-    pub latency_ms: Option<f64>,
-    /// The envelope's texts, in the order of [`ENVELOPE`].
-    pub envelope: Vec<Option<String>>,
-    /// What candidates made of it, as a JSON list; `None`: no candidates.
-    pub candidates: Option<String>,
-    /// The current version run again, as JSON text.
-    pub current_rerun: Option<String>,
-    /// First upstream position.
-    pub upstream_from: Option<i64>,
-    /// One past the last.
-    pub upstream_to: Option<i64>,
-    /// How far in time the mirror knew its upstream complete.
-    pub upstream_through: Option<Timestamp>,
+    /// The agent.
+    pub agent_id: Option<String>,
+    /// Its version.
+    pub agent_version: Option<String>,
+    /// The version of its prompt.
+    pub prompt_version: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The run.
+    pub run_id: Option<String>,
+    /// The session.
+    pub session_id: Option<String>,
+    /// The trace.
+    pub trace_id: Option<String>,
+    /// The cohort.
+    pub cohort: Option<String>,
+    /// How `record` is read.
+    pub preset: Preset,
+    /// The record as it arrived, byte for byte (after redaction): arguments, outcome, envelope, candidates.
+    pub record: String,
     /// The salt of the commitment.
     pub salt: [u8; 16],
 }
-
-/// The envelope's columns, in the order of [`CallRow::envelope`]; `delegation` is a JSON list.
-pub const ENVELOPE: [&str; 15] = [
-    "agent_id",
-    "agent_version",
-    "prompt_version",
-    "model",
-    "delegation",
-    "run_id",
-    "tool_call_id",
-    "session_id",
-    "cohort",
-    "trace_id",
-    "span_id",
-    "policy_version",
-    "policy_decision",
-    "policy_reason",
-    "side_effect_outcome",
-];
 
 /// One row of a dead file: a record that could not be decoded. Personal data.
 #[derive(Clone, Debug, PartialEq)]

@@ -419,11 +419,7 @@ impl Counted {
                 let what = format!("the row at offset {} has another day than its time", row.position.offset);
                 return Err(LedgerError::altered(path, what));
             }
-            let of = |name: &str| {
-                let at = crate::rows::ENVELOPE.iter().position(|n| *n == name)?;
-                row.envelope.get(at).cloned().flatten()
-            };
-            let key = (row.day, row.tool_id.clone(), row.contract_id.clone(), of("cohort"), of("agent_id"));
+            let key = (row.day, row.tool_id.clone(), row.contract_id.clone(), row.cohort.clone(), row.agent_id.clone());
             *self.by_call.entry(key).or_default() += 1;
             self.commitments.insert(row.position, row.commitment());
             rows += 1;

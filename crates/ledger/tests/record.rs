@@ -19,7 +19,7 @@ use lastcall_ledger::rows::Position;
 use lastcall_ledger::store::{Bytes, Created, LocalStore, MemoryStore, Store, StoreError};
 use lastcall_ledger::tally::{CallCount, Counts, Tally};
 use lastcall_ledger::verify::{Outcome, Verification, verify};
-use lastcall_ledger::{CallsWriter, Ledger, LedgerClock, LedgerError, ResultRef, ResultsWriter};
+use lastcall_ledger::{CallRef, CallsWriter, Ledger, LedgerClock, LedgerError, ResultRef, ResultsWriter};
 
 const TS: &str = "2026-06-01T10:00:00Z";
 
@@ -120,7 +120,14 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
         let decoded = lastcall_event::decode(text.as_bytes(), Preset::Native).unwrap();
         let Record::Call(call) = &decoded.record else { panic!() };
         let position = Position { partition: 0, offset, index: 0 };
-        let commitment = calls.append(position, &[1; 16], call, &[7; 16]).unwrap();
+        let preset = Preset::Native;
+        let row = CallRef { position, call_key: &[1; 16], call, preset, record: &text, salt: &[7; 16] };
+        let commitment = calls.append(&row).unwrap();
+        // an independent reading of schemas/parquet.md: SHA-256 over salt and record
+        assert_eq!(
+            lastcall_contract::Digest::of(&[&[7; 16], text.as_bytes()].concat()).hex(),
+            lastcall_ledger::hex(&commitment)
+        );
         let comparison = agreed();
         let row = ResultRef {
             position,
@@ -198,7 +205,8 @@ fn rewrite(made: &Made, from: u64, change: impl Fn(&str) -> String) {
     let mut seq = from;
     let mut previous: Option<Digest> = None;
     while let Some(bytes) = made.store.get(&made.chain.entry_path(seq)).unwrap() {
-        let mut text = String::from_utf8(bytes.to_vec()).unwrap();
+        let as_written: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let mut text = serde_json_canonicalizer::to_string(&as_written).unwrap();
         if seq == from {
             let changed = change(&text);
             assert_ne!(changed, text, "nothing was changed");

@@ -14,7 +14,7 @@ use lastcall_ledger::entry::{
 use lastcall_ledger::names::data_path;
 use lastcall_ledger::position::{NextOffset, Offset, Range};
 use lastcall_ledger::rows::Position;
-use lastcall_ledger::{CallsWriter, DeadRef, DeadWriter, ResultRef, ResultsWriter, hex};
+use lastcall_ledger::{CallRef, CallsWriter, DeadRef, DeadWriter, ResultRef, ResultsWriter, hex};
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -239,7 +239,7 @@ impl Recorder {
                     if let Some(open) = &mut self.open {
                         open.unknown_fields += u64::from(decoded.unknown_fields);
                     }
-                    self.decoded(position, &decoded.record)?;
+                    self.decoded(position, &decoded.record, bytes)?;
                 }
                 Err(error) => self.dead(position, bytes, length, error.code, &error.message, received)?,
             }
@@ -296,9 +296,9 @@ impl Recorder {
         Ok(())
     }
 
-    fn decoded(&mut self, position: Position, record: &Record<'_>) -> Result<(), RecordError> {
+    fn decoded(&mut self, position: Position, record: &Record<'_>, bytes: &[u8]) -> Result<(), RecordError> {
         match record {
-            Record::Call(call) => return self.call(position, call),
+            Record::Call(call) => return self.call(position, call, bytes),
             Record::Coverage(row) => {
                 self.count(|b| {
                     b.other += 1;
@@ -361,13 +361,17 @@ impl Recorder {
         });
     }
 
-    fn call(&mut self, position: Position, call: &CallRecord<'_>) -> Result<(), RecordError> {
+    fn call(&mut self, position: Position, call: &CallRecord<'_>, bytes: &[u8]) -> Result<(), RecordError> {
+        // decoding has shown that it is UTF-8
+        let record = std::str::from_utf8(bytes).unwrap_or_default();
         let salt = self.salt()?;
         let call_key = first16(call.call_id.as_bytes());
         let envelope = &call.envelope;
         let unit = envelope.session_id.as_ref().or(envelope.run_id.as_ref()).or(envelope.trace_id.as_ref());
         let session_key = unit.map(|text| first16(text.as_bytes()));
-        let commitment = self.calls.append(position, &call_key, call, &salt)?;
+        let preset = self.spec.preset;
+        let commitment =
+            self.calls.append(&CallRef { position, call_key: &call_key, call, preset, record, salt: &salt })?;
         self.judged.clear();
         let judge = &self.config.judge;
         judge.judge(call, &mut self.judged);

@@ -142,7 +142,11 @@ pub fn table(made: &Made) -> String {
     for (tool, shows, n) in &made.rows {
         text.push_str(&format!("{tool:<wide$}  {shows:<28} {n:>9}\n"));
     }
-    text.push_str(&format!("{} calls and {} clock records\n", made.calls, made.clocks));
+    text.push_str(&format!("{} calls, {} clock records", made.calls, made.clocks));
+    if made.coverage > 0 {
+        text.push_str(&format!(", {} coverage records of an idle mirror", made.coverage));
+    }
+    text.push('\n');
     text
 }
 

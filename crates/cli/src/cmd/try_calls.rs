@@ -94,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     Ok(if report.something_would_change() {
         Exit::No
-    } else if report.unresolved > 0 || report.compared() == 0 {
+    } else if report.unresolved > 0 || report.undecodable > 0 || report.compared() == 0 {
         Exit::Insufficient
     } else {
         Exit::Yes

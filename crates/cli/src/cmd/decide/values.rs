@@ -40,8 +40,13 @@ fn value(record: &Record, example: &Example, of_result: bool) -> anyhow::Result<
             format!("the call at {}/{} offset {}", place.source, place.partition, place.offset)
         })?;
     let Some(row) = found else { return Ok("(the call is not in this ledger)".to_owned()) };
-    let text = if of_result { row.result.unwrap_or_default() } else { row.arguments };
-    let document: Value = match serde_json::from_str(&text) {
+    let call = row.decode().map_err(of_ledger)?;
+    let text = match (of_result, &call.arguments_text) {
+        (true, _) => call.outcome.result.get().unwrap_or_default(),
+        (false, Some(text)) => text,
+        (false, None) => call.arguments.get().unwrap_or_default(),
+    };
+    let document: Value = match serde_json::from_str(text) {
         Ok(document) => document,
         Err(_) => return Ok("(not JSON)".to_owned()),
     };

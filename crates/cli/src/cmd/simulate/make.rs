@@ -99,6 +99,8 @@ pub struct Made {
     pub calls: u64,
     /// Clock records.
     pub clocks: u64,
+    /// Coverage records: what a mirror sends while it is idle.
+    pub coverage: u64,
 }
 
 /// Spreads `rate * calls` over days: after each day the total so far is the rate times the calls so far, rounded half
@@ -156,6 +158,13 @@ struct ClockLine {
     ts: Timestamp,
 }
 
+#[derive(Serialize)]
+struct CoverageLine {
+    r#type: &'static str,
+    schema_version: u32,
+    upstream: UpstreamLine,
+}
+
 /// A call that has its place in a day but no line yet.
 struct Planned {
     ts: Timestamp,
@@ -176,7 +185,7 @@ pub fn write(shape: &Shape, out: &mut dyn Write) -> anyhow::Result<Made> {
     let days = shape.tools.iter().map(|t| t.days.len()).max().unwrap_or(0);
     let mut made = Made::default();
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
-    let mut next_clock = shape.from.start().0;
+    let mut clocks = Clocks { next: shape.from.start().0, mirrored: shape.mirrored, calls_before: 0 };
     let mut numbers = vec![0u64; shape.tools.len()];
     for index in 0..days {
         let start = shape.from.plus(i32::try_from(index)?).start().0;
@@ -187,10 +196,7 @@ pub fn write(shape: &Shape, out: &mut dyn Write) -> anyhow::Result<Made> {
         }
         planned.sort_by(|a, b| (a.ts, a.tool, &a.call_id).cmp(&(b.ts, b.tool, &b.call_id)));
         for call in planned {
-            while next_clock <= call.ts.0 {
-                clock(out, Timestamp(next_clock), &mut made)?;
-                next_clock += HOUR_MS;
-            }
+            clocks.up_to(call.ts.0, out, &mut made)?;
             let (Some(traffic), Some(maker)) = (shape.tools.get(call.tool), makers.get_mut(call.tool)) else {
                 bail!("a call without a tool");
             };
@@ -201,20 +207,42 @@ pub fn write(shape: &Shape, out: &mut dyn Write) -> anyhow::Result<Made> {
         }
     }
     let end = shape.from.plus(i32::try_from(days)?).start().0 + shape.lateness_ms;
-    while next_clock <= end {
-        clock(out, Timestamp(next_clock), &mut made)?;
-        next_clock += HOUR_MS;
-    }
-    clock(out, Timestamp(end + 60_000), &mut made)?;
+    clocks.up_to(end, out, &mut made)?;
+    clocks.write(Timestamp(end + 60_000), out, &mut made)?;
     made.rows = counts.into_iter().map(|((tool, shows), n)| (tool, shows, n)).collect();
     Ok(made)
 }
 
-fn clock(out: &mut dyn Write, ts: Timestamp, made: &mut Made) -> anyhow::Result<()> {
-    serde_json::to_writer(&mut *out, &ClockLine { r#type: "clock", schema_version: 1, ts })?;
-    out.write_all(b"\n")?;
-    made.clocks += 1;
-    Ok(())
+/// The clock records, one an hour. A mirror that had no call since the last one says how far it knows its upstream
+/// complete, so that the days of an idle stream close too.
+struct Clocks {
+    next: i64,
+    mirrored: bool,
+    calls_before: u64,
+}
+
+impl Clocks {
+    fn up_to(&mut self, ts: i64, out: &mut dyn Write, made: &mut Made) -> anyhow::Result<()> {
+        while self.next <= ts {
+            self.write(Timestamp(self.next), out, made)?;
+            self.next += HOUR_MS;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, ts: Timestamp, out: &mut dyn Write, made: &mut Made) -> anyhow::Result<()> {
+        if self.mirrored && made.calls == self.calls_before {
+            let upstream = UpstreamLine { from: made.calls, to: made.calls, through: ts };
+            serde_json::to_writer(&mut *out, &CoverageLine { r#type: "coverage", schema_version: 1, upstream })?;
+            out.write_all(b"\n")?;
+            made.coverage += 1;
+        }
+        self.calls_before = made.calls;
+        serde_json::to_writer(&mut *out, &ClockLine { r#type: "clock", schema_version: 1, ts })?;
+        out.write_all(b"\n")?;
+        made.clocks += 1;
+        Ok(())
+    }
 }
 
 /// Places one tool's calls of one day: evenly spread with a jitter, sessions of neighbours, categories at random.
@@ -268,6 +296,21 @@ fn plan_day(
     Ok(())
 }
 
+/// Categories of outcomes that [`candidate_answer`] can show.
+const SHOWN_BY_OUTCOMES: [Category; 7] = [
+    Category::CandidateError,
+    Category::OutcomeStatusChanged,
+    Category::OutcomeRecovered,
+    Category::OutcomeErrorChanged,
+    Category::OutcomeKeyRemoved,
+    Category::OutcomeTypeChanged,
+    Category::OutcomeKeyAdded,
+];
+
+fn known_outcomes() -> String {
+    SHOWN_BY_OUTCOMES.map(Category::as_str).join(", ")
+}
+
 /// Makes the lines of one tool.
 struct Maker {
     judge: Judge,
@@ -290,7 +333,37 @@ impl Maker {
         let judge = Judge::new(traffic).with_context(|| {
             format!("preparing {} against {}", traffic.current_id, traffic.candidate_id)
         })?;
-        Ok(Self { judge, rng, mirrored, agreeing: Pool::default(), showing: BTreeMap::new(), base: None })
+        let mut maker =
+            Self { judge, rng, mirrored, agreeing: Pool::default(), showing: BTreeMap::new(), base: None };
+        maker.try_all(traffic)?;
+        Ok(maker)
+    }
+
+    /// One call of each kind, before anything is written: what cannot be made is found here.
+    fn try_all(&mut self, traffic: &Traffic) -> anyhow::Result<()> {
+        for day in &traffic.days {
+            let shown: u64 = day.showing.iter().map(|(_, n)| n).sum();
+            if shown < day.calls && self.agreeing.calls.is_empty() {
+                self.arguments(traffic, None)?;
+            }
+            for (category, _) in day.showing.iter().filter(|(_, n)| *n > 0) {
+                if Aim::parse(category.as_str()).is_some() {
+                    if !self.showing.contains_key(category) {
+                        self.arguments(traffic, Some(*category))?;
+                    }
+                } else if !self.mirrored {
+                    bail!("{category} is seen in outcomes: it needs --mirrored");
+                } else if traffic.effect == Effect::Send {
+                    bail!(
+                        "{category}: {} sends, so a mirror never executes it and no outcome of it can differ",
+                        traffic.tool_id
+                    );
+                } else if !SHOWN_BY_OUTCOMES.contains(category) {
+                    bail!("{category} cannot be simulated; these can, beside those of arguments: {}", known_outcomes());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Arguments for a call that shows this, in turn out of a pool of different ones.
@@ -350,9 +423,6 @@ impl Maker {
     fn line(&mut self, traffic: &Traffic, call: &Planned, n: u64, out: &mut dyn Write) -> anyhow::Result<()> {
         let arguments = self.arguments(traffic, call.shows)?;
         let outcome_aim = call.shows.filter(|c| Aim::parse(c.as_str()).is_none());
-        if outcome_aim.is_some() && !self.mirrored {
-            bail!("{} is seen in outcomes: it needs --mirrored", call.shows.map_or("", Category::as_str));
-        }
         let status = match outcome_aim {
             Some(Category::OutcomeRecovered | Category::OutcomeErrorChanged) => Status::BusinessError,
             Some(_) => Status::Ok,
@@ -378,9 +448,6 @@ impl Maker {
             row.extend(answered);
             [Value::Object(row)]
         });
-        if outcome_aim.is_some() && traffic.effect == Effect::Send {
-            bail!("{}: a tool that sends is never executed by a mirror, so no outcome of it can differ", traffic.tool_id);
-        }
         let line = CallLine {
             r#type: if self.mirrored { "mirrored_call" } else { "tool_call" },
             schema_version: 1,
@@ -462,7 +529,7 @@ fn candidate_answer(aim: Option<Category>, status: Status, result: &Value) -> Ma
             out.insert("error_code".to_owned(), json!("NOT_FOUND"));
             out
         }
-        (Some(Category::OutcomeKeyRemoved | Category::OutcomeOptionalKeyRemoved), Some(object), Some(key)) => {
+        (Some(Category::OutcomeKeyRemoved), Some(object), Some(key)) => {
             object.remove(&key);
             answer(status, &changed)
         }
