@@ -31,13 +31,22 @@ impl Place {
             .to_string()
                 + "\n"
         };
-        place.file("fine.jsonl", call(1, json!({"query": "dns"})) + &call(2, json!({"query": "ui", "per_page": 50})));
-        place.file("bites.jsonl", call(1, json!({"query": "dns"})) + &call(2, json!({"query": "ui", "per_page": 51})));
+        place.file(
+            "fine.jsonl",
+            call(1, json!({"query": "dns"})) + &call(2, json!({"query": "ui", "per_page": 50})),
+        );
+        place.file(
+            "bites.jsonl",
+            call(1, json!({"query": "dns"})) + &call(2, json!({"query": "ui", "per_page": 51})),
+        );
         place.file("empty.jsonl", "");
         place.file("empty.json", "");
         place.file("cut.jsonl", call(1, json!({"query": "dns"})) + "{\"type\": \"tool_call\", \"schema_ver");
         place.file("binary.jsonl", [0xff_u8, 0xfe, 0, 10, 0x80, 10]);
-        place.file("version.jsonl", call(1, json!({"query": "dns"})).replace("\"schema_version\":1", "\"schema_version\":2"));
+        place.file(
+            "version.jsonl",
+            call(1, json!({"query": "dns"})).replace("\"schema_version\":1", "\"schema_version\":2"),
+        );
         place.file("broken.json", "{\"name\": \"x\"");
         std::fs::create_dir(place.dir.path().join("folder")).unwrap();
         assert_eq!(place.run("ledger init led").code, 0);
@@ -80,7 +89,8 @@ fn commands() -> Vec<String> {
     while let Some(command) = open.pop() {
         let help = answer(lastcall().args(command.split_whitespace()).arg("--help"));
         assert_eq!(help.code, 0, "{command} --help");
-        let mut listed = help.out.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+        let mut listed =
+            help.out.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
         for line in &mut listed {
             // Wrapped descriptions are indented further than the names.
             if line.starts_with("  ") && !line.starts_with("   ") {
@@ -102,7 +112,17 @@ fn commands() -> Vec<String> {
 fn every_command_helps_with_an_example() {
     let commands = commands();
     let names: BTreeSet<&str> = commands.iter().map(String::as_str).collect();
-    for wanted in ["try", "run", "decide", "status", "simulate", "demo", "plan observe", "ledger verify", "contract add"] {
+    for wanted in [
+        "try",
+        "run",
+        "decide",
+        "status",
+        "simulate",
+        "demo",
+        "plan observe",
+        "ledger verify",
+        "contract add",
+    ] {
         assert!(names.contains(wanted), "{wanted} is missing in {names:?}");
     }
     let mut without = Vec::new();
@@ -161,7 +181,43 @@ fn bad_calls_are_told_apart() {
         "try old.json new.json missing.jsonl",
         "try old.json new.json folder",
     ]);
-    insta::assert_snapshot!(transcript, @"BAD_CALLS");
+    insta::assert_snapshot!(transcript, @r###"
+    $ lastcall try old.json new.json empty.jsonl
+      No call of search_issues was found.
+      old.json → new.json, calls from empty.jsonl
+      = 3
+    $ lastcall try old.json new.json cut.jsonl
+      None of 1 call would be refused or changed.
+      old.json → new.json, calls from cut.jsonl
+      Beside these: 1 could not be read.
+
+      By day
+        day (UTC)   compared  disagreed        D  refused
+      = 3
+    $ lastcall try old.json new.json binary.jsonl
+      No call of search_issues was found.
+      old.json → new.json, calls from binary.jsonl
+      Beside these: 2 could not be read.
+
+      Notes
+        2 lines could not be decoded (not_utf8); the first: binary.jsonl:1: not_utf8: byte 0 is not UTF-8; events are UTF-8 JSON
+      = 3
+    $ lastcall try old.json new.json version.jsonl
+      No call of search_issues was found.
+      old.json → new.json, calls from version.jsonl
+      Beside these: 1 could not be read.
+
+      Notes
+        1 lines could not be decoded (unknown_version); the first: version.jsonl:1: unknown_version: schema_version 2 is not known to this build; it reads 1
+      = 3
+    $ lastcall try old.json new.json missing.jsonl
+      error: cannot read missing.jsonl
+        because: No such file or directory (os error 2)
+      = 2
+    $ lastcall try old.json new.json folder
+      error: folder: no .jsonl or .ndjson file in this folder (plain, .gz or .zst)
+      = 2
+    "###);
 }
 
 #[test]
@@ -174,7 +230,25 @@ fn bad_definitions_are_told_apart() {
         "try folder new.json fine.jsonl",
         "try search_issues@1 new.json fine.jsonl",
     ]);
-    insta::assert_snapshot!(transcript, @"BAD_DEFINITIONS");
+    insta::assert_snapshot!(transcript, @r###"
+    $ lastcall try missing.json new.json fine.jsonl
+      error: the old definition: cannot read missing.json; give a file or tool_id@version
+        because: No such file or directory (os error 2)
+      = 2
+    $ lastcall try broken.json new.json fine.jsonl
+      error: broken.json: not JSON: EOF while parsing an object at line 1 column 12. Correct the file.
+      = 2
+    $ lastcall try empty.json new.json fine.jsonl
+      error: empty.json: not JSON: EOF while parsing a value at line 1 column 0. Correct the file.
+      = 2
+    $ lastcall try folder new.json fine.jsonl
+      error: the old definition: cannot read folder; give a file or tool_id@version
+        because: Is a directory (os error 21)
+      = 2
+    $ lastcall try search_issues@1 new.json fine.jsonl
+      error: agent-tools: no such folder. Name the registry with --registry DIR or LASTCALL_REGISTRY; `lastcall contract add FILE` begins a new one
+      = 2
+    "###);
 }
 
 #[test]
@@ -189,13 +263,50 @@ fn bad_input_of_a_run_is_kept_and_counted() {
         "run --ledger led folder",
         "run --ledger nowhere fine.jsonl",
     ]);
-    insta::assert_snapshot!(transcript, @"BAD_RUNS");
+    insta::assert_snapshot!(transcript, @r###"
+    $ lastcall run --ledger led empty.jsonl
+      source `empty.jsonl` is new
+      nothing new: source `empty.jsonl` is recorded up to byte 0; noted that it was read to its end
+      = 0
+    $ lastcall run --ledger led cut.jsonl
+      source `cut.jsonl` is new
+      read 1: 1 calls, 0 dead, 0 other, in 1 chunk
+        tool                calls         agreed      disagreed  both_rejected       excluded     unresolved
+        search_issues           1              0              0              0              0              0
+        1 tool with no observed pair: counted, not compared (lastcall plan observe)
+      the last line (33 bytes) has no end yet and waits for it; --final takes it as it is
+      = 0
+    $ lastcall run --ledger led binary.jsonl
+      source `binary.jsonl` is new
+      read 2: 0 calls, 2 dead, 0 other, in 1 chunk
+        dead: 2 not_utf8 (lastcall ledger files --kind dead)
+        tool       calls         agreed      disagreed  both_rejected       excluded     unresolved
+      = 0
+    $ lastcall run --ledger led version.jsonl
+      source `version.jsonl` is new
+      read 1: 0 calls, 1 dead, 0 other, in 1 chunk
+        dead: 1 unknown_version (lastcall ledger files --kind dead)
+        tool       calls         agreed      disagreed  both_rejected       excluded     unresolved
+      = 0
+    $ lastcall run --ledger led missing.jsonl
+      error: missing.jsonl: No such file or directory (os error 2)
+      = 2
+    $ lastcall run --ledger led folder
+      error: folder: it is a folder; name a file
+      = 2
+    $ lastcall run --ledger nowhere fine.jsonl
+      error: nowhere is not a ledger: it has no ledger.json; make one with `lastcall ledger init`
+      = 2
+    "###);
 }
 
 #[test]
 fn unknown_names_are_told_what_there_is() {
     let place = Place::new();
-    assert_eq!(place.run("contract add old.json --version 1 --registry reg --side-effect read --risk low").code, 0);
+    assert_eq!(
+        place.run("contract add old.json --version 1 --registry reg --side-effect read --risk low").code,
+        0
+    );
     let transcript = place.transcript(&[
         "contract show search_issue@1 --registry reg",
         "plan observe search_issues@1 search_issues@9 --registry reg --ledger led",
@@ -205,7 +316,31 @@ fn unknown_names_are_told_what_there_is() {
         "simulate old.json new.json --rate null_refused=0.5",
         "simulate old.json new.json --rate outcome_recovered=0.5",
     ]);
-    insta::assert_snapshot!(transcript, @"UNKNOWN");
+    insta::assert_snapshot!(transcript, @r###"
+    $ lastcall contract show search_issue@1 --registry reg
+      error: registry: no contract `search_issue@1`. Perhaps `search_issues@1` was meant.
+      = 2
+    $ lastcall plan observe search_issues@1 search_issues@9 --registry reg --ledger led
+      error: registry: no contract `search_issues@9`. Perhaps `search_issues@1` was meant.
+      = 2
+    $ lastcall plan register search_issues --ledger led
+      error: there is no plan: give --policy release-policy.yaml, or --registry DIR with one beside the tool
+      = 2
+    $ lastcall decide search_issues --ledger led
+      error: no tool `search_issues` is registered or observed; begin with `lastcall plan observe OLD NEW`
+      = 2
+    $ lastcall simulate old.json new.json --rate required_added=2
+      error: invalid value 'required_added=2' for '--rate <CATEGORY=SHARE>': 2: a share lies between 0 and 1
+
+      For more information, try '--help'.
+      = 2
+    $ lastcall simulate old.json new.json --rate null_refused=0.5
+      error: no call was found that search_issues@1 takes and that shows null_refused under search_issues@2: look at what changed with `lastcall try`, and name a category of this pair
+      = 2
+    $ lastcall simulate old.json new.json --rate outcome_recovered=0.5
+      error: outcome_recovered is seen in outcomes: it needs --mirrored
+      = 2
+    "###);
 }
 
 #[test]
@@ -214,10 +349,14 @@ fn calls_come_from_standard_input() {
     let calls = std::fs::read(place.dir.path().join("bites.jsonl")).unwrap();
     let feed = |line: &str| {
         let mut command = place.command(line);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(&calls).unwrap();
         let done = child.wait_with_output().unwrap();
-        (done.status.code().unwrap(), String::from_utf8(done.stdout).unwrap() + &String::from_utf8_lossy(&done.stderr))
+        (
+            done.status.code().unwrap(),
+            String::from_utf8(done.stdout).unwrap() + &String::from_utf8_lossy(&done.stderr),
+        )
     };
     let (code, report) = feed("try old.json new.json - --format json");
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -241,7 +380,11 @@ fn no_colour_where_nobody_asks_for_it() {
                 None => command.env_remove("NO_COLOR"),
             };
             let said = answer(&mut command);
-            assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{line}: {said_out:?}", said_out = said.out);
+            assert!(
+                !said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'),
+                "{line}: {said_out:?}",
+                said_out = said.out
+            );
         }
     }
 }
@@ -256,16 +399,29 @@ fn a_simulation_is_the_same_for_the_same_seed() {
     assert_eq!(first.code, 0, "{}", first.err);
     assert!(first.out == second.out, "the same seed gives the same bytes");
     assert_ne!(first.out, other.out);
-    insta::assert_snapshot!(first.err, @"SIMULATED");
+    insta::assert_snapshot!(first.err, @r###"
+    tool           calls that show                  calls
+    search_issues  nothing                            108
+    search_issues  range_tightened                     12
+    120 calls, 75 clock records
+    "###);
 
-    for more in ["", "--mirrored", "--mirrored --side-effect send", "--mirrored --side-effect write --outcomes ok=0.8,business_error=0.2"] {
+    for more in [
+        "",
+        "--mirrored",
+        "--mirrored --side-effect send",
+        "--mirrored --side-effect write --outcomes ok=0.8,business_error=0.2",
+    ] {
         place.file("made.jsonl", make(7, more).out);
         let said = place.run("try old.json new.json made.jsonl --format json");
         let report: Value = serde_json::from_str(&said.out).unwrap();
         // 10 % of 40 calls on each of 3 days, whatever the mirror did.
         let found = ["calls", "disagreed", "refused", "unresolved"].map(|k| report[k].as_u64().unwrap());
         assert_eq!(found, [120, 12, 12, 0], "{more}: {report:#}");
-        assert!(report["days"].as_array().unwrap().iter().all(|d| d["disagreed"] == json!(4)), "{more}: {report:#}");
+        assert!(
+            report["days"].as_array().unwrap().iter().all(|d| d["disagreed"] == json!(4)),
+            "{more}: {report:#}"
+        );
     }
 }
 
@@ -274,13 +430,28 @@ fn the_demo_keeps_its_promises_anywhere() {
     let place = Place::new();
     let said = place.run("demo --out shown");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    let table: String = said.out.lines().skip_while(|l| !l.starts_with("$ lastcall decide")).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(table, @"DEMO");
+    let table: String =
+        said.out.lines().skip_while(|l| !l.starts_with("$ lastcall decide")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(table, @r###"
+    $ lastcall decide --all --ledger shown/ledger
+    verdict       tool                   candidate                     closed  calls        D  why
+    READY         orders.lookup          orders.lookup@2.0.0          14 days  4,480  0.647 %  every check passes
+    NOT_READY     refund.create_request  refund.create_request@2.0.0  14 days  1,260  7.540 %  ceiling_reached
+    INSUFFICIENT  sms.send               sms.send@2.0.0               14 days    168  0.000 %  min_calls_short
+
+    report:  shown/report.html
+    verdict: shown/verdict.json
+    ledger:  shown/ledger
+    next:    lastcall decide refund.create_request --ledger shown/ledger --explain
+    "###);
     let shown = place.dir.path().join("shown");
-    for file in ["report.html", "verdict.json", "calls.jsonl", "ledger/ledger.json", "agent-tools/registry.lock"] {
+    for file in
+        ["report.html", "verdict.json", "calls.jsonl", "ledger/ledger.json", "agent-tools/registry.lock"]
+    {
         assert!(shown.join(file).is_file(), "{file}");
     }
-    let verdicts: Value = serde_json::from_str(&std::fs::read_to_string(shown.join("verdict.json")).unwrap()).unwrap();
+    let verdicts: Value =
+        serde_json::from_str(&std::fs::read_to_string(shown.join("verdict.json")).unwrap()).unwrap();
     assert_eq!(verdicts.as_array().unwrap().len(), 3);
     assert_eq!(place.run("ledger verify shown/ledger").code, 0);
     assert_eq!(place.run("demo --out shown").code, 0, "it replaces what it made");
@@ -295,10 +466,15 @@ fn the_worked_example_has_two_readings() {
     let place = Place::new();
     assert_eq!(place.run("simulate --scenario worked-example --out worked.jsonl --definitions pair").code, 0);
     for (basis, verdict, code) in [("window", "READY", 0), ("day", "NOT_READY", 1)] {
-        place.file("policy.yaml", format!("burn_in: {{tier: T2, profile: article, ceiling_basis: {basis}}}\n"));
+        place.file(
+            "policy.yaml",
+            format!("burn_in: {{tier: T2, profile: article, ceiling_basis: {basis}}}\n"),
+        );
         for line in [
             format!("ledger init {basis} --clock simulated"),
-            format!("plan observe pair/old.json pair/new.json --tool shop.place_order --versions 1 2 --ledger {basis}"),
+            format!(
+                "plan observe pair/old.json pair/new.json --tool shop.place_order --versions 1 2 --ledger {basis}"
+            ),
             format!("plan register shop.place_order --policy policy.yaml --from 2026-06-01 --ledger {basis}"),
             format!("run --ledger {basis} worked.jsonl"),
         ] {
@@ -306,7 +482,8 @@ fn the_worked_example_has_two_readings() {
             assert_eq!(said.code, 0, "{line}: {}{}", said.out, said.err);
         }
         let said = place.run(&format!("decide shop.place_order --ledger {basis} --format json"));
-        let answered: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+        let answered: Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
         assert_eq!((answered["verdict"].as_str(), said.code), (Some(verdict), code), "{basis}: {answered:#}");
     }
 }

@@ -132,10 +132,18 @@ fn each_category_fires_once_and_its_near_miss_is_silent() {
             let severity = category.default_severity();
 
             let (code, report) = tried(&scenario, &scenario["fires"]);
-            let wanted = (name.to_owned(), scenario["field"].as_str().unwrap().to_owned(), severity.as_str().to_owned());
+            let wanted = (
+                name.to_owned(),
+                scenario["field"].as_str().unwrap().to_owned(),
+                severity.as_str().to_owned(),
+            );
             assert_eq!(found(&report), vec![wanted], "{name} has to fire, alone: {report:#}");
             let expected = if severity >= Severity::Warn { "disagreed" } else { "agreed" };
-            assert_eq!(scenario.get("result").map_or(expected, |r| r.as_str().unwrap()), expected, "{name}: the file");
+            assert_eq!(
+                scenario.get("result").map_or(expected, |r| r.as_str().unwrap()),
+                expected,
+                "{name}: the file"
+            );
             assert_eq!((result(&report), code), (expected, exit_code(expected)), "{name}");
 
             let near = &scenario["near_miss"];

@@ -46,7 +46,10 @@ fn content(dir: &Path) -> Content {
     };
     for partition in ledger.partitions().unwrap() {
         for (seq, chunk) in partition.chunks() {
-            assert_eq!(chunk.range.first.0, content.covered.1, "chunk {seq} does not begin where its predecessor ends");
+            assert_eq!(
+                chunk.range.first.0, content.covered.1,
+                "chunk {seq} does not begin where its predecessor ends"
+            );
             content.covered.1 = chunk.range.next.0;
             assert!(chunk.balance.holds(), "chunk {seq}: {:?}", chunk.balance);
             content.balance.add(&chunk.balance);
@@ -140,7 +143,11 @@ impl Setup {
 
     fn command(&self, ledger: &Path) -> std::process::Command {
         let mut command = lastcall();
-        command.args(["run", "--ledger"]).arg(ledger).args(["--chunk-records", "400"]).arg(self.path("calls.jsonl"));
+        command
+            .args(["run", "--ledger"])
+            .arg(ledger)
+            .args(["--chunk-records", "400"])
+            .arg(self.path("calls.jsonl"));
         command
     }
 }

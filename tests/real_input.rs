@@ -175,7 +175,8 @@ fn a_contract_against_itself_is_silent() {
         println!("  {n:5}  {call}: {result}");
     }
     println!("  {uncompiled:5}  calls of definitions whose schema the data's validator did not compile");
-    let of = |kind: &str| -> usize { results.iter().filter(|((call, _), _)| call == kind).map(|(_, n)| n).sum() };
+    let of =
+        |kind: &str| -> usize { results.iter().filter(|((call, _), _)| call == kind).map(|(_, n)| n).sum() };
     let broken = (of("breaks its schema, has a result"), of("breaks its schema, has none"));
     assert_eq!(broken, (42, 16), "the 58 calls that break their own schema");
     let total: usize = results.values().sum();
@@ -215,7 +216,8 @@ fn exactly_the_affected_calls_disagree() {
                 let comparison = compared(&pair, &input.event(call, &tool_id(n)));
                 *tally.entry(comparison.result).or_default() += 1;
                 figure.1 += 1;
-                let at = || format!("line {}, {projection:?} of {}: {comparison:?}", call.line, call.schema_ref);
+                let at =
+                    || format!("line {}, {projection:?} of {}: {comparison:?}", call.line, call.schema_ref);
                 if projection.affects(&call.arguments) {
                     figure.2 += 1;
                     assert_eq!(comparison.result, ComparisonResult::Disagreed, "{}", at());
@@ -229,7 +231,9 @@ fn exactly_the_affected_calls_disagree() {
             assert_eq!(tally.values().sum::<usize>(), calls.len(), "every call has one result");
         }
     }
-    println!("{with_calls} definitions with calls; {broken} calls that break their own schema or its formats are left to another test");
+    println!(
+        "{with_calls} definitions with calls; {broken} calls that break their own schema or its formats are left to another test"
+    );
     println!("  change                projections   calls compared   affected");
     for (kind, (projections, compared, affected)) in &figures {
         println!("  {kind:<22} {projections:>10} {compared:>16} {affected:>10}");
@@ -306,7 +310,9 @@ fn real_changes_prepare_and_compare_generated_calls() {
             assert_eq!(comparison.refused(), !refuses.is_valid(&made), "pair {i}: {comparison:?} for {made}");
         }
     }
-    println!("{pairs} real changes, {calls} generated calls ({shown} refused by the new), {none} not generated");
+    println!(
+        "{pairs} real changes, {calls} generated calls ({shown} refused by the new), {none} not generated"
+    );
     println!("  results {results:?}");
     for (error, n) in &errors {
         println!("  {n} x {error}");
@@ -327,8 +333,11 @@ fn the_ledger_of_a_real_run_says_the_same() {
     let mut by_use: Vec<_> = input.by_definition();
     let tool_of: BTreeMap<String, usize> =
         by_use.iter().map(|(n, value, _)| (value["schema_ref"].as_str().unwrap().to_owned(), *n)).collect();
-    let events: Vec<String> =
-        input.calls.iter().map(|call| input.event(call, &tool_id(tool_of[&call.schema_ref])) + "\n").collect();
+    let events: Vec<String> = input
+        .calls
+        .iter()
+        .map(|call| input.event(call, &tool_id(tool_of[&call.schema_ref])) + "\n")
+        .collect();
     std::fs::write(&file, events.concat()).unwrap();
 
     let init = run(&["ledger", "init", place.to_str().unwrap()]);
@@ -380,7 +389,8 @@ fn the_ledger_of_a_real_run_says_the_same() {
         }
     }
 
-    let command = ["run", "--ledger", place.to_str().unwrap(), "--chunk-records", "1500", file.to_str().unwrap()];
+    let command =
+        ["run", "--ledger", place.to_str().unwrap(), "--chunk-records", "1500", file.to_str().unwrap()];
     let first = run(&command);
     assert_eq!(first.code, 0, "{}", first.err);
 
@@ -399,13 +409,17 @@ fn the_ledger_of_a_real_run_says_the_same() {
                 .for_each_result(chunk, |row| {
                     let differences = row.discrepancies.iter().filter(|d| d.severity >= Severity::Warn);
                     let differences = differences.map(|d| (d.field.clone(), d.category.as_str())).collect();
-                    let twice = rows.insert((row.call_key, row.candidate), (row.result, row.reason, differences));
+                    let twice =
+                        rows.insert((row.call_key, row.candidate), (row.result, row.reason, differences));
                     assert!(twice.is_none(), "a call has one row for a candidate");
                 })
                 .unwrap();
         }
     }
-    assert_eq!((balance.read, balance.calls, balance.dead), (input.calls.len() as u64, input.calls.len() as u64, 0));
+    assert_eq!(
+        (balance.read, balance.calls, balance.dead),
+        (input.calls.len() as u64, input.calls.len() as u64, 0)
+    );
     let counted: u64 = sums.calls.values().map(|(calls, _)| calls).sum();
     assert_eq!(counted, input.calls.len() as u64, "calls by day and tool");
     let days: std::collections::BTreeSet<Day> = sums.calls.keys().map(|key| key.0).collect();

@@ -27,10 +27,8 @@ pub struct RealCall {
 
 /// The folder of the data, if it is there.
 pub fn data_folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("LASTCALL_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-        PathBuf::from,
-    );
+    let folder = std::env::var_os("LASTCALL_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
     folder.join("calls.jsonl").is_file().then_some(folder)
 }
 

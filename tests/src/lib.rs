@@ -83,7 +83,9 @@ pub fn observe(
         current_digest: object(current),
         candidate: candidate.id.clone(),
         candidate_digest: object(candidate),
-        config_digest: ledger.put_object(&lastcall_compare::config_bytes(config)).expect("the configuration is stored"),
+        config_digest: ledger
+            .put_object(&lastcall_compare::config_bytes(config))
+            .expect("the configuration is stored"),
         epoch: lastcall_compare::epoch_digest(current, candidate, config),
         comparator: lastcall_compare::COMPARATOR_VERSION,
     };

@@ -55,6 +55,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    ui::end_quietly_on_a_closed_pipe();
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Try(args) => cmd::try_calls::run(args),

@@ -78,3 +78,16 @@ pub fn style() -> lastcall_report::Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     lastcall_report::Style { color: wanted && std::io::stdout().is_terminal() }
 }
+
+/// `lastcall … | head`: the reader is gone, nobody is to be told. The standard library's print macros panic then; this
+/// ends the process as a signal would, with 128 + SIGPIPE.
+pub fn end_quietly_on_a_closed_pipe() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload().downcast_ref::<String>().map(String::as_str);
+        if text.is_some_and(|t| t.starts_with("failed printing to stdout") && t.contains("Broken pipe")) {
+            std::process::exit(141);
+        }
+        usual(info);
+    }));
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use chrono::DateTime;
-use lastcall_diff::{join, tokens};
+use lastcall_diff::{escape, join, tokens};
 use serde_json::Value;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -13,6 +13,7 @@ use crate::declared::conjuncts_default;
 use crate::literal::Literal;
 use crate::number::Decimal;
 use crate::pair::PreparedPair;
+use crate::side::Side;
 
 /// Compares what current acts on with what the candidate says it acted on.
 pub(crate) struct ArgumentComparison<'p> {
@@ -108,7 +109,7 @@ impl<'p> ArgumentComparison<'p> {
             return self.report(pointer, Category::ArgumentChanged);
         }
         let in_order = x.iter().zip(y).all(|(a, b)| a.same(b));
-        if !in_order && same_items(x, y) {
+        if !in_order && self.same_items(x, y, pointer) {
             if self.pair.normalization.unordered.has(pointer) {
                 self.rules.insert("unordered");
             } else {
@@ -184,54 +185,56 @@ impl<'p> ArgumentComparison<'p> {
         }
     }
 
+    /// Whether current accepts both a string and a number at the place.
     fn takes_string_and_number(&self, pointer: &str) -> bool {
         let path: Vec<String> = tokens(pointer).collect();
         let current = &self.pair.current;
-        let mut nodes = Vec::new();
-        let at = current.at(self.arguments, &path);
-        at.iter().for_each(|node| current.doc.conjuncts(node, &mut nodes));
-        let mut text = false;
-        let mut number = false;
-        // a type list, or branches of a union that say the one and the other
-        let parent = path.split_last().map(|(last, up)| (last, current.at(self.arguments, up)));
-        let declared: Vec<&Value> = match &parent {
-            Some((last, nodes)) => current.member(nodes, last),
-            None => vec![current.doc.root()],
+        let Some((last, up)) = path.split_last() else { return false };
+        let parent = current.at(self.arguments, up);
+        let of_list = self.arguments.pointer(&up.iter().map(|t| format!("/{}", escape(t))).collect::<String>());
+        let nodes = match (of_list, last.parse::<usize>()) {
+            (Some(Value::Array(_)), Ok(index)) => current.item(&parent, index),
+            _ => current.member(&parent, last),
         };
-        let mut all = nodes;
-        for node in declared {
-            current.doc.conjuncts(node, &mut all);
-            for key in ["anyOf", "oneOf"] {
-                let branches = node.get(key).and_then(Value::as_array).into_iter().flatten();
-                branches.for_each(|b| current.doc.conjuncts(b, &mut all));
-            }
-        }
-        for stated in all.iter().filter_map(|n| n.get("type")) {
-            let names: Vec<&str> = match stated {
-                Value::String(t) => vec![t],
-                Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
-                _ => continue,
-            };
-            text |= names.contains(&"string");
-            number |= names.contains(&"number") || names.contains(&"integer");
-        }
-        text && number
+        accepts_type(current, &nodes, "string") && accepts_type(current, &nodes, "number")
+    }
+
+    /// The same items, each as often, in another order: strings as they are after normalization.
+    fn same_items(&self, x: &[Literal<'_>], y: &[Literal<'_>], pointer: &str) -> bool {
+        let verbatim = self.pair.normalization.verbatim.has(pointer);
+        let text = |s: &str| if verbatim { s.to_owned() } else { collapsed(&nfc(s)) };
+        let sorted = |list: &[Literal<'_>]| {
+            let mut keys: Vec<String> = list.iter().map(|v| v.key(&text)).collect();
+            let in_order = keys.clone();
+            keys.sort_unstable();
+            (keys, in_order)
+        };
+        let ((a, a_order), (b, b_order)) = (sorted(x), sorted(y));
+        a == b && a_order != b_order
     }
 }
 
-/// The same items, each as often, in any order.
-fn same_items(x: &[Literal<'_>], y: &[Literal<'_>]) -> bool {
-    if x.len() > 512 {
-        return false; // a hostile list: it is then compared item by item
+/// Whether every one of the nodes lets a type in: its `type`, and one branch at least of each union.
+fn accepts_type(side: &Side, nodes: &[&Value], name: &str) -> bool {
+    fn one(side: &Side, node: &Value, name: &str, depth: usize) -> bool {
+        let mut all = Vec::new();
+        side.doc.conjuncts(node, &mut all);
+        let fits = |t: &str| t == name || (name == "number" && t == "integer");
+        depth < 16
+            && all.iter().all(|node| {
+                let typed = match node.get("type") {
+                    Some(Value::String(t)) => fits(t),
+                    Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).any(fits),
+                    _ => true,
+                };
+                typed
+                    && ["anyOf", "oneOf"].iter().all(|key| {
+                        let branches = node.get(*key).and_then(Value::as_array);
+                        branches.is_none_or(|b| b.iter().any(|branch| one(side, branch, name, depth + 1)))
+                    })
+            })
     }
-    let mut left: Vec<&Literal<'_>> = y.iter().collect();
-    x.iter().all(|a| match left.iter().position(|b| a.same(b)) {
-        Some(at) => {
-            left.swap_remove(at);
-            true
-        }
-        None => false,
-    })
+    nodes.iter().all(|node| one(side, node, name, 0))
 }
 
 fn nfc(text: &str) -> std::borrow::Cow<'_, str> {

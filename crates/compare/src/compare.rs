@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use lastcall_diff::{PlaceKind, join, tokens};
+use lastcall_diff::{PlaceKind, Token, escape, join, tokens};
 use lastcall_event::{CallRecord, Candidate, CandidateInput, Fidelity, Status, Suppression};
 use serde_json::Value;
 
 use crate::arguments::ArgumentComparison;
 use crate::category::{Category, Severity};
-use crate::declared::{Found, search};
+use crate::declared::{Found, conjuncts_default, search};
 use crate::literal::Literal;
 use crate::number::is_precise;
 use crate::outcome::{Depth, Ended, broken_output, compare_outcomes, optional_key};
 use crate::pair::PreparedPair;
 use crate::parse::{Parsed, parse_arguments};
-use crate::refusal::{Cause, Complaint, Judgement, judge};
+use crate::refusal::{Cause, Complaint, Judgement, judge_input};
 use crate::side::{Side, names_null, requires};
 use crate::types::{Comparison, ComparisonResult, Discrepancy, Evidence, Reason};
 
@@ -127,8 +127,8 @@ impl<'w> Work<'w, '_> {
         let evidence = Evidence { validation: true, ..Evidence::default() };
         let input = self.adapted.as_ref().map_or(&self.parsed.value, |p| &p.value);
         let (old, new) = (&self.pair.current, &self.pair.candidate);
-        let current = judge(&old.validator, &old.doc, &old.hidden, &self.parsed.value);
-        let candidate = judge(&new.validator, &new.doc, &new.hidden, input);
+        let current = judge_input(old, &self.parsed.value);
+        let mut candidate = judge_input(new, input);
         if matches!(current, Judgement::Undecided) || matches!(candidate, Judgement::Undecided) {
             return ended(ComparisonResult::Unresolved, Reason::Undecided, evidence);
         }
@@ -137,11 +137,15 @@ impl<'w> Work<'w, '_> {
             return ended(ComparisonResult::Unresolved, Reason::NumberPrecision, evidence);
         }
         let mut rules = Vec::new();
-        let own = complaints(current);
-        let (theirs, folded) = self.fold_case(complaints(candidate), input);
-        if folded {
+        if matches!(candidate, Judgement::Refused(_))
+            && let Some(folded) = self.folded(input)
+        {
+            // judged anew, so that a union is explained by the branch that the folded value fits
+            candidate = judge_input(new, &folded);
             rules.push("enum_case");
         }
+        let own = complaints(current);
+        let theirs = complaints(candidate);
 
         let outcome = &self.call.outcome;
         let executed = outcome.status != Status::InvalidArguments && outcome.was_executed();
@@ -291,22 +295,31 @@ impl<'w> Work<'w, '_> {
         current.declares(&nodes, last).then(|| requires(&nodes, last))
     }
 
-    /// Enum failures that a declared folding of letter case removes are no refusals.
-    fn fold_case(&self, theirs: Vec<Complaint>, input: &Value) -> (Vec<Complaint>, bool) {
+    /// The input with the letter case that the candidate lists, where folding is declared; `None`: nothing folds.
+    fn folded(&self, input: &Value) -> Option<Value> {
         let folding = &self.pair.normalization.enum_case;
-        let before = theirs.len();
-        let kept: Vec<Complaint> = theirs
-            .into_iter()
-            .filter(|c| {
-                let text = input.pointer(&c.field).and_then(Value::as_str).map(str::to_lowercase);
-                let folds = c.cause == Cause::Enum
-                    && folding.has(&c.field)
-                    && c.allowed.iter().filter_map(Value::as_str).any(|a| Some(a.to_lowercase()) == text);
-                !folds
-            })
-            .collect();
-        let folded = kept.len() < before;
-        (kept, folded)
+        if folding.is_empty() {
+            return None;
+        }
+        let mut out = input.clone();
+        let mut changed = false;
+        strings_of(input, "", &mut |pointer, text| {
+            if !folding.has(pointer) {
+                return;
+            }
+            let path: Vec<String> = tokens(pointer).collect();
+            let nodes = self.pair.candidate.anything_at(input, &path);
+            let listed = nodes.iter().filter_map(|n| n.get("enum")?.as_array()).flatten();
+            let allowed: Vec<&str> =
+                listed.chain(nodes.iter().filter_map(|n| n.get("const"))).filter_map(Value::as_str).collect();
+            let lower = text.to_lowercase();
+            let fit = allowed.iter().find(|a| a.to_lowercase() == lower).filter(|_| !allowed.contains(&text));
+            if let (Some(fit), Some(place)) = (fit, out.pointer_mut(pointer)) {
+                *place = Value::from(*fit);
+                changed = true;
+            }
+        });
+        changed.then_some(out)
     }
 
     // ---- removed, renamed, lost, re-defaulted ---------------------------------------------------------------
@@ -338,10 +351,20 @@ impl<'w> Work<'w, '_> {
         }
         for (field, required, was_default) in gone {
             let below = |r: &Finding| {
-                !r.field.is_empty() && field.strip_prefix(r.field.as_str()).is_some_and(|rest| rest.starts_with('/'))
+                let whole = matches!(
+                    r.category,
+                    Category::TypeChanged
+                        | Category::NullRefused
+                        | Category::EnumValueRemoved
+                        | Category::EnumCaseChanged
+                        | Category::RequiredRemoved
+                        | Category::OptionalRefused
+                        | Category::UndeclaredRefused
+                );
+                whole && field.strip_prefix(r.field.as_str()).is_some_and(|rest| rest.starts_with('/'))
             };
             if refusals.iter().any(below) {
-                continue; // its parent is refused: one cause
+                continue; // its parent is refused as a whole: one cause
             }
             let closed = refusals.iter().position(|r| r.field == field);
             let rename = self.rename_of(&field);
@@ -419,12 +442,43 @@ impl<'w> Work<'w, '_> {
             findings.push(Finding::plain(String::new(), Category::ArgumentChanged));
             return;
         };
-        let mut explained: Vec<String> = findings.iter().map(|f| f.field.clone()).collect();
-        explained.extend(findings.iter().filter_map(|f| self.rename_of(&f.field)).map(|(to, _)| to));
+        let mut explained: Vec<String> = findings
+            .iter()
+            .filter(|f| f.category != Category::DefaultChanged)
+            .map(|f| f.field.clone())
+            .collect();
+        let mut moved = Vec::new();
+        for finding in findings.iter() {
+            match finding.category {
+                // a rename explains the move, not another value
+                Category::OptionalRenamed | Category::RequiredRenamed => {
+                    let Some((to, _)) = self.rename_of(&finding.field) else { continue };
+                    match (a.at(&finding.field), b.at(&to), b.at(&finding.field)) {
+                        (Some(ours), Some(theirs), _) if !ours.same(theirs) => {
+                            moved.push((to.clone(), Category::ArgumentChanged));
+                        }
+                        (Some(_), None, None) => moved.push((to.clone(), Category::ArgumentDropped)),
+                        _ => {}
+                    }
+                    explained.push(to);
+                }
+                // another default explains that default, not another value
+                Category::DefaultChanged => {
+                    let path: Vec<String> = tokens(&finding.field).collect();
+                    let new = &self.pair.candidate;
+                    let default = conjuncts_default(&new.doc, &new.at(&self.parsed.value, &path)).map(Value::to_string);
+                    let default = default.as_deref().and_then(Literal::parse);
+                    if default.is_some_and(|d| b.at(&finding.field).is_some_and(|v| v.same(&d))) {
+                        explained.push(finding.field.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
         let mut comparison = ArgumentComparison::new(self.pair, &self.parsed.value, &explained);
         comparison.compare(&a, &b);
         let ArgumentComparison { found, rules: used, .. } = comparison;
-        findings.extend(found.into_iter().map(|(field, category)| Finding::plain(field, category)));
+        findings.extend(moved.into_iter().chain(found).map(|(field, category)| Finding::plain(field, category)));
         rules.extend(used);
     }
 
@@ -466,7 +520,10 @@ impl<'w> Work<'w, '_> {
             findings.push(Finding::plain(field, category));
         }
         for (field, keyword, location) in broken_output(&self.pair.candidate, candidate) {
-            if !named.contains(&field) {
+            // in a list of objects the other categories name /key, as if the union of its elements were one object
+            let of_union = tokens(&field).skip(1).map(|t| format!("/{}", escape(&t))).collect::<String>();
+            let in_list = field.split('/').nth(1).is_some_and(|t| t.parse::<usize>().is_ok());
+            if !named.contains(&field) && !(in_list && named.contains(&of_union)) {
                 findings.push(Finding {
                     keyword: Some(keyword),
                     location: Some(location),
@@ -491,35 +548,39 @@ impl<'w> Work<'w, '_> {
         };
         let Ok(adapted) = parse_arguments(made) else { return failed(self) };
         let map = self.pair.adapter.clone().unwrap_or_default();
-        let (Some(Literal::Object(ours)), Some(theirs)) =
-            (Literal::parse(argument_text(self.call)), Literal::parse(made))
-        else {
+        let (Some(mut expected), Some(theirs)) = (Literal::parse(argument_text(self.call)), Literal::parse(made)) else {
             return failed(self);
         };
-        let Literal::Object(theirs) = theirs else { return failed(self) };
-        for (key, value) in &ours {
-            let field = join("", key);
-            if let Some(drop) = map.drop.iter().find(|d| d.field == field) {
+        for drop in &map.drop {
+            if expected.take(&drop.field).is_some() {
                 let category = if drop.lossy { Category::AdapterLossy } else { Category::AdapterFailed };
-                findings.push(Finding::plain(field, category));
-                continue;
+                findings.push(Finding::plain(drop.field.clone(), category));
             }
-            let to = map.rename.iter().find(|r| r.from == field).map_or(&field, |r| &r.to);
-            let name = tokens(to).next().unwrap_or_default();
-            match theirs.get(name.as_str()) {
-                None => findings.push(Finding::plain(field, Category::AdapterFailed)),
-                Some(now) => {
-                    let mapped = match (value, map.enums.get(to)) {
-                        (Literal::Text(text), Some(table)) => {
-                            table.get(text.as_ref()).map(|t| Literal::Text(t.as_str().into()))
-                        }
-                        _ => None,
-                    };
-                    if !now.same(mapped.as_ref().unwrap_or(value)) && tokens(to).count() == 1 {
-                        findings.push(Finding::plain(field, Category::AdapterFailed));
-                    }
-                }
+        }
+        let mut origin: BTreeMap<&str, &str> = BTreeMap::new();
+        for rename in &map.rename {
+            if let Some(value) = expected.take(&rename.from) {
+                expected.put(&rename.to, value);
+                origin.insert(&rename.to, &rename.from);
             }
+        }
+        for (pointer, table) in &map.enums {
+            let now = match expected.at(pointer) {
+                Some(Literal::Text(text)) => table.get(text.as_ref()),
+                _ => None,
+            };
+            if let Some(now) = now {
+                expected.put(pointer, Literal::Text(now.as_str().into()));
+            }
+        }
+        let mut lost = Vec::new();
+        missing_leaves(&expected, Some(&theirs), "", &mut lost);
+        for field in lost {
+            let from = origin.iter().find_map(|(to, from)| {
+                let rest = field.strip_prefix(to)?;
+                (rest.is_empty() || rest.starts_with('/')).then(|| format!("{from}{rest}"))
+            });
+            findings.push(Finding::plain(from.unwrap_or(field), Category::AdapterFailed));
         }
         self.adapted = Some(adapted);
         None
@@ -543,7 +604,7 @@ impl<'w> Work<'w, '_> {
             let asks = |side: &Side, value: &Value| {
                 (0..=path.len()).any(|n| {
                     let Some(up) = path.get(..n) else { return false };
-                    let nodes = side.at(value, up);
+                    let nodes = side.anything_at(value, up);
                     let keys: &[&str] = if n == path.len() {
                         &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum", "const"]
                     } else {
@@ -593,9 +654,15 @@ impl<'w> Work<'w, '_> {
         let (mut touched, mut disagreed) = (Vec::new(), Vec::new());
         for (index, place) in self.pair.places.iter().enumerate() {
             let Ok(index) = u16::try_from(index) else { break };
-            let hit = discrepancies
-                .iter()
-                .any(|d| d.severity >= Severity::Warn && place.pattern.matches(&d.field) && place_shows(place.kind, d));
+            let at = |d: &Discrepancy| match place.kind {
+                // shown by what the closed object refuses inside
+                PlaceKind::ObjectClosed => {
+                    d.field.rfind('/').and_then(|i| d.field.get(..i)).is_some_and(|up| place.pattern.matches(up))
+                }
+                _ => place.pattern.matches(&d.field),
+            };
+            let hit =
+                discrepancies.iter().any(|d| d.severity >= Severity::Warn && at(d) && place_shows(place.kind, d));
             if hit {
                 disagreed.push(index);
             }
@@ -628,22 +695,24 @@ fn place_shows(kind: PlaceKind, d: &Discrepancy) -> bool {
         }
         PlaceKind::BoundTightened => matches!(d.category, C::RangeTightened | C::RefusedOther | C::UnenforcedRefused),
         PlaceKind::DefaultChanged => d.category == C::DefaultChanged,
-        PlaceKind::ObjectClosed => false,
+        PlaceKind::ObjectClosed => {
+            matches!(d.category, C::UndeclaredRefused | C::OptionalRefused | C::RequiredRemoved)
+        }
         PlaceKind::BranchChanged => d.refused,
     }
 }
 
 /// Whether a call's arguments come to a place.
-fn touches(value: &Value, path: &[String], kind: PlaceKind, removed: Option<&Value>) -> bool {
+fn touches(value: &Value, path: &[Token], kind: PlaceKind, removed: Option<&Value>) -> bool {
     let Some((token, rest)) = path.split_first() else {
         return match (kind, removed) {
             (PlaceKind::EnumValueRemoved, Some(removed)) => crate::declared::same_value(removed, value),
             _ => true,
         };
     };
-    match value {
-        Value::Object(members) if token == "*" => members.values().any(|v| touches(v, rest, kind, removed)),
-        Value::Object(members) => match members.get(token) {
+    match (value, token) {
+        (Value::Object(members), Token::Any) => members.values().any(|v| touches(v, rest, kind, removed)),
+        (Value::Object(members), Token::Name(name)) => match members.get(name) {
             Some(child) if rest.is_empty() => match kind {
                 PlaceKind::DefaultChanged => false,
                 _ => touches(child, rest, kind, removed),
@@ -652,13 +721,35 @@ fn touches(value: &Value, path: &[String], kind: PlaceKind, removed: Option<&Val
             // left out: that is what touches a new requirement or another default
             None => rest.is_empty() && matches!(kind, PlaceKind::RequiredAdded | PlaceKind::DefaultChanged),
         },
-        Value::Array(items) if token == "*" => items.iter().any(|v| touches(v, rest, kind, removed)),
-        Value::Array(items) => token
-            .parse::<usize>()
-            .ok()
-            .and_then(|i| items.get(i))
-            .is_some_and(|v| touches(v, rest, kind, removed)),
+        (Value::Array(items), Token::Any) => items.iter().any(|v| touches(v, rest, kind, removed)),
+        (Value::Array(items), Token::Name(name)) => {
+            let child = name.parse::<usize>().ok().and_then(|i| items.get(i));
+            child.is_some_and(|v| touches(v, rest, kind, removed))
+        }
         _ => false,
+    }
+}
+
+/// Calls `see` with each string and its pointer.
+fn strings_of(value: &Value, pointer: &str, see: &mut impl FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => see(pointer, text),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, v)| strings_of(v, &join(pointer, &i.to_string()), see));
+        }
+        Value::Object(members) => members.iter().for_each(|(k, v)| strings_of(v, &join(pointer, k), see)),
+        _ => {}
+    }
+}
+
+/// Pointers of what `expected` has and `got` lacks or has otherwise; lists as a whole.
+fn missing_leaves(expected: &Literal<'_>, got: Option<&Literal<'_>>, pointer: &str, out: &mut Vec<String>) {
+    match (expected, got) {
+        (Literal::Object(x), Some(Literal::Object(y))) => {
+            x.iter().for_each(|(k, v)| missing_leaves(v, y.get(k), &join(pointer, k), out));
+        }
+        (_, Some(got)) if expected.same(got) => {}
+        _ => out.push(pointer.to_owned()),
     }
 }
 

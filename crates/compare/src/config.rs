@@ -158,6 +158,9 @@ impl Patterns {
     pub(crate) fn new(pointers: &[String]) -> Self {
         Self(pointers.iter().map(|p| Pattern::new(p)).collect())
     }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
     pub(crate) fn has(&self, pointer: &str) -> bool {
         !self.0.is_empty() && self.0.iter().any(|p| p.matches(pointer))
     }

@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::pair::PreparedPair;
 use crate::side::{default_of, requires};
 
+/// Findings of one call that are kept: a hostile call has no more.
+const MAX_FOUND: usize = 1000;
+
 /// One finding of the search.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
@@ -36,7 +39,7 @@ fn walk(
     pointer: &str,
     out: &mut Vec<Found>,
 ) {
-    if current.is_empty() {
+    if current.is_empty() || out.len() >= MAX_FOUND {
         return; // current says nothing here: nothing can be lost
     }
     let (old, new) = (&pair.current, &pair.candidate);

@@ -26,10 +26,10 @@ struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 impl<'a> Literal<'a> {
     /// Reads a JSON text; `None` where it is none, or deeper than [`MAX_LEVELS`].
     pub fn parse(text: &'a str) -> Option<Self> {
-        Self::at(text.trim_matches([' ', '\t', '\r', '\n']), 0)
+        Self::read(text.trim_matches([' ', '\t', '\r', '\n']), 0)
     }
 
-    fn at(text: &'a str, level: usize) -> Option<Self> {
+    fn read(text: &'a str, level: usize) -> Option<Self> {
         if level > MAX_LEVELS {
             return None;
         }
@@ -38,13 +38,13 @@ impl<'a> Literal<'a> {
                 let members: BTreeMap<Cow<'a, str>, &'a RawValue> = members(text)?;
                 let mut out = BTreeMap::new();
                 for (key, raw) in members {
-                    out.insert(key, Self::at(raw.get(), level + 1)?);
+                    out.insert(key, Self::read(raw.get(), level + 1)?);
                 }
                 Self::Object(out)
             }
             b'[' => {
                 let items: Vec<&'a RawValue> = serde_json::from_str(text).ok()?;
-                Self::List(items.into_iter().map(|raw| Self::at(raw.get(), level + 1)).collect::<Option<_>>()?)
+                Self::List(items.into_iter().map(|raw| Self::read(raw.get(), level + 1)).collect::<Option<_>>()?)
             }
             b'"' => Self::Text(serde_json::from_str::<Borrowed<'a>>(text).ok()?.0),
             b't' | b'f' => Self::Bool(serde_json::from_str(text).ok()?),
@@ -54,6 +54,78 @@ impl<'a> Literal<'a> {
                 Self::Number(text)
             }
         })
+    }
+
+    /// A text that two values share if they are equal: numbers by decimal value, strings as `text` makes them.
+    pub fn key(&self, text: &impl Fn(&str) -> String) -> String {
+        let mut out = String::new();
+        self.write_key(text, &mut out);
+        out
+    }
+
+    fn write_key(&self, text: &impl Fn(&str) -> String, out: &mut String) {
+        match self {
+            Self::Null => out.push('n'),
+            Self::Bool(b) => out.push(if *b { 't' } else { 'f' }),
+            Self::Number(literal) => match Decimal::parse(literal) {
+                Some(decimal) => out.push_str(&format!("{decimal:?}")),
+                None => out.push_str(literal),
+            },
+            Self::Text(string) => out.push_str(&format!("{:?}", text(string))),
+            Self::List(items) => {
+                out.push('[');
+                items.iter().for_each(|v| {
+                    v.write_key(text, out);
+                    out.push(',');
+                });
+                out.push(']');
+            }
+            Self::Object(members) => {
+                out.push('{');
+                members.iter().for_each(|(k, v)| {
+                    out.push_str(&format!("{k:?}:"));
+                    v.write_key(text, out);
+                    out.push(',');
+                });
+                out.push('}');
+            }
+        }
+    }
+
+    /// The value at a pointer.
+    pub fn at(&self, pointer: &str) -> Option<&Self> {
+        lastcall_diff::tokens(pointer).try_fold(self, |value, token| match value {
+            Self::Object(members) => members.get(token.as_str()),
+            Self::List(items) => items.get(token.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    /// Takes the value at a pointer out; only through objects.
+    pub fn take(&mut self, pointer: &str) -> Option<Self> {
+        let path: Vec<String> = lastcall_diff::tokens(pointer).collect();
+        let (last, up) = path.split_last()?;
+        let mut value = self;
+        for token in up {
+            let Self::Object(members) = value else { return None };
+            value = members.get_mut(token.as_str())?;
+        }
+        let Self::Object(members) = value else { return None };
+        members.remove(last.as_str())
+    }
+
+    /// Puts a value at a pointer, making the objects on the way.
+    pub fn put(&mut self, pointer: &str, new: Self) {
+        let path: Vec<String> = lastcall_diff::tokens(pointer).collect();
+        let Some((last, up)) = path.split_last() else { return };
+        let mut value = self;
+        for token in up {
+            let Self::Object(members) = value else { return };
+            value = members.entry(Cow::Owned(token.clone())).or_insert_with(|| Self::Object(BTreeMap::new()));
+        }
+        if let Self::Object(members) = value {
+            members.insert(Cow::Owned(last.clone()), new);
+        }
     }
 
     /// Equal with numbers by decimal value; nothing else is folded.

@@ -111,6 +111,8 @@ fn compare_results(current: Ended<'_>, candidate: Ended<'_>) -> Vec<(String, Cat
             }
         }
         (Shape::Other(x), Shape::Other(y)) if x == y => {}
+        (Shape::EmptyList, Shape::EmptyList | Shape::Keys { list: true, .. } | Shape::Other("array"))
+        | (Shape::Keys { list: true, .. } | Shape::Other("array"), Shape::EmptyList) => {}
         _ => out.push((String::new(), Category::OutcomeTypeChanged)),
     }
     out
@@ -121,12 +123,14 @@ fn compare_results(current: Ended<'_>, candidate: Ended<'_>) -> Vec<(String, Cat
 enum Shape<'a> {
     /// An object, or a list of objects taken as the union of its elements: key → JSON types.
     Keys { list: bool, keys: BTreeMap<Cow<'a, str>, BTreeSet<&'static str>> },
+    /// A list without elements: its elements are unknown.
+    EmptyList,
     /// Anything else: its JSON type.
     Other(&'static str),
 }
 
 impl<'a> Shape<'a> {
-    /// `None`: nothing that can be compared (no result, opaque text, an empty list).
+    /// `None`: nothing that can be compared (no result, opaque text).
     fn of(ended: Ended<'a>) -> Option<Self> {
         if let Some(text) = ended.result.get() {
             return match unwrapped(text)? {
@@ -147,7 +151,7 @@ impl<'a> Shape<'a> {
             "array" => {
                 let items: Vec<&'a RawValue> = serde_json::from_str(text).ok()?;
                 if items.is_empty() {
-                    return None;
+                    return Some(Self::EmptyList);
                 }
                 let mut union: BTreeMap<Cow<'a, str>, BTreeSet<&'static str>> = BTreeMap::new();
                 for item in &items {
@@ -171,6 +175,7 @@ impl<'a> Shape<'a> {
                 list,
                 keys: keys.into_iter().map(|(k, v)| (Cow::Owned(k.into_owned()), v)).collect(),
             },
+            Self::EmptyList => Shape::EmptyList,
             Self::Other(name) => Shape::Other(name),
         }
     }

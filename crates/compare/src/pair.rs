@@ -1,7 +1,7 @@
 //! A pair of contracts, prepared once: nothing is compiled per call.
 
 use lastcall_contract::{Contract, Digest};
-use lastcall_diff::{Pattern, Place, PlaceKind, Rename, changed_places, inferred_renames};
+use lastcall_diff::{Pattern, Place, PlaceKind, Rename, changed_places, inferred_renames, only_adds};
 use serde_json::{Value, json};
 
 use crate::COMPARATOR_VERSION;
@@ -64,7 +64,7 @@ pub struct PreparedPair {
     pub(crate) normalization: PreparedNormalization,
     pub(crate) adapter: Option<AdapterMap>,
     pub(crate) places: Vec<PreparedPlace>,
-    /// Something is removed or re-defaulted, or hides in a branch: accepted calls have to be searched too.
+    /// The schemas differ by more than additions and text: accepted calls have to be searched too.
     pub(crate) searches: bool,
     severities: Vec<Severity>,
     waivers: Vec<(Pattern, Waiver)>,
@@ -94,9 +94,7 @@ impl PreparedPair {
                 declared,
             })
             .collect();
-        let searches = public_places.iter().any(|p| {
-            matches!(p.kind, PlaceKind::PropertyRemoved | PlaceKind::DefaultChanged | PlaceKind::BranchChanged)
-        }) || old.has_patterns() != new.has_patterns();
+        let searches = !only_adds(old.doc.root(), new.doc.root());
         let n = &config.normalization;
         Ok(Self {
             epoch: epoch_digest(current, candidate, config),

@@ -3,7 +3,9 @@
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use lastcall_diff::{SchemaDoc, join};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::side::Side;
 
 /// What kind of keyword complains, in the order of precedence at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +55,45 @@ pub(crate) enum Judgement {
     Undecided,
 }
 
+/// Complaints of one call that are kept: a hostile call has no more.
+const MAX_COMPLAINTS: usize = 1000;
+/// Levels of a value up to which a recursive union is explained: its errors grow exponentially with them.
+const EXPLAINED_LEVELS: usize = 8;
+
+/// Asks the input schema of a side.
+pub(crate) fn judge_input(side: &Side, value: &Value) -> Judgement {
+    if side.recursive_unions && levels(value) > EXPLAINED_LEVELS {
+        if any_string_gives_up(&side.hidden, value) {
+            return Judgement::Undecided;
+        }
+        return match side.validator.is_valid(value) {
+            true => Judgement::Accepted,
+            false => Judgement::Refused(vec![unexplained(Cause::Combination)]),
+        };
+    }
+    judge(&side.validator, &side.doc, &side.hidden, value)
+}
+
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// No refusal is without a discrepancy, even one that nobody explains.
+fn unexplained(cause: Cause) -> Complaint {
+    Complaint {
+        field: String::new(),
+        cause,
+        keyword: String::new(),
+        limit: String::new(),
+        location: String::new(),
+        allowed: Vec::new(),
+    }
+}
+
 /// Asks a schema. `hidden`: expressions whose giving up the validator would not show.
 pub(crate) fn judge(validator: &Validator, doc: &SchemaDoc, hidden: &[Validator], value: &Value) -> Judgement {
     if !hidden.is_empty() && any_string_gives_up(hidden, value) {
@@ -61,7 +102,7 @@ pub(crate) fn judge(validator: &Validator, doc: &SchemaDoc, hidden: &[Validator]
     if validator.is_valid(value) {
         return Judgement::Accepted;
     }
-    let errors: Vec<ValidationError<'_>> = validator.iter_errors(value).collect();
+    let errors: Vec<ValidationError<'_>> = validator.iter_errors(value).take(MAX_COMPLAINTS).collect();
     if errors.iter().any(gave_up) {
         return Judgement::Undecided;
     }
@@ -69,15 +110,8 @@ pub(crate) fn judge(validator: &Validator, doc: &SchemaDoc, hidden: &[Validator]
     let all: Vec<&ValidationError<'_>> = errors.iter().collect();
     flatten(&all, doc, &mut out);
     if out.is_empty() {
-        // A validator that refuses without saying why: no refusal is without a discrepancy.
-        out.push(Complaint {
-            field: String::new(),
-            cause: Cause::Other,
-            keyword: String::new(),
-            limit: String::new(),
-            location: String::new(),
-            allowed: Vec::new(),
-        });
+        // A validator that refuses without saying why.
+        out.push(unexplained(Cause::Other));
     }
     Judgement::Refused(out)
 }
@@ -119,21 +153,20 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
     let keyword = error.kind().keyword().to_owned();
     let mut push = |field: String, cause: Cause, limit: Option<String>, allowed: Vec<Value>| {
         let limit = limit.unwrap_or_else(|| match doc.root().pointer(&location) {
-            Some(node) => node.to_string(),
+            Some(node) => meaning(&keyword, node).to_string(),
             None => error.masked().to_string(),
         });
         let complaint =
             Complaint { field, cause, keyword: keyword.clone(), limit, location: location.clone(), allowed };
-        if !out.iter().any(|c| c.same_as(&complaint) && c.cause == complaint.cause) {
+        if out.len() < MAX_COMPLAINTS && !out.iter().any(|c| c.same_as(&complaint)) {
             out.push(complaint);
         }
     };
     match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            let of_dependency = location.ends_with("/dependentRequired")
-                || location.contains("/dependentRequired/")
-                || location.ends_with("/dependencies");
+            let of_dependency =
+                location.ends_with("/dependentRequired") || location.ends_with("/dependencies");
             if of_dependency {
                 push(place, Cause::Combination, None, Vec::new());
             } else {
@@ -143,6 +176,19 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for key in unexpected {
                 push(join(&place, key), Cause::Closed, Some(String::new()), Vec::new());
+            }
+        }
+        // a closed object that declares nothing at all
+        Kind::FalseSchema
+            if location.ends_with("/additionalProperties") || location.ends_with("/unevaluatedProperties") =>
+        {
+            match error.instance().as_object() {
+                Some(members) => {
+                    for key in members.keys() {
+                        push(join(&place, key), Cause::Closed, Some(String::new()), Vec::new());
+                    }
+                }
+                None => push(place, Cause::Closed, Some(String::new()), Vec::new()),
             }
         }
         Kind::Type { .. } => push(place, Cause::Type, None, Vec::new()),
@@ -172,6 +218,34 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
         },
         Kind::OneOfMultipleValid { .. } | Kind::Not { .. } => push(place, Cause::Combination, None, Vec::new()),
         _ => push(place, Cause::Other, None, Vec::new()),
+    }
+}
+
+/// What a keyword asks, without what does not matter: the order of values, types and names, the form of a number, text.
+fn meaning(keyword: &str, node: &Value) -> Value {
+    match node {
+        Value::Number(n) => match n.as_f64() {
+            Some(f) if f.fract() == 0.0 && f.abs() < 9e15 => Value::from(f as i64),
+            _ => node.clone(),
+        },
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(|v| meaning("", v)).collect();
+            if matches!(keyword, "enum" | "type" | "required") {
+                items.sort_by_key(Value::to_string);
+                items.dedup();
+            }
+            match (keyword, items.as_slice()) {
+                ("type", [only]) => only.clone(),
+                _ => Value::Array(items),
+            }
+        }
+        Value::Object(members) => {
+            let text = |k: &str| matches!(k, "title" | "description" | "examples" | "$comment" | "deprecated");
+            let in_table = matches!(keyword, "properties" | "$defs" | "definitions" | "patternProperties");
+            let kept = members.iter().filter(|(k, v)| in_table || !text(k) || v.is_object());
+            Value::Object(kept.map(|(k, v)| (k.clone(), meaning(if in_table { "" } else { k }, v))).collect::<Map<_, _>>())
+        }
+        _ => node.clone(),
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Side {
     patterns: HashMap<String, Validator>,
     /// Expressions that may give up where the validator would not show it (under `not` and the like).
     pub hidden: Vec<Validator>,
+    /// A union leads back to itself: deep values are refused without an explanation.
+    pub recursive_unions: bool,
 }
 
 /// Nodes that apply to one value.
@@ -47,12 +49,12 @@ impl Side {
             None => None,
             Some(schema) => {
                 let validator = validator_for(schema, definition.draft).map_err(refuse("output schema"))?;
-                Some((SchemaDoc::new(schema.clone()), validator))
+                Some((SchemaDoc::of_draft(schema.clone(), definition.draft), validator))
             }
         };
-        let doc = SchemaDoc::new(schema.clone());
+        let doc = SchemaDoc::of_draft(schema.clone(), definition.draft);
         let mut found = Found::default();
-        found.walk(doc.root(), &mut String::new(), false);
+        found.walk(doc.root(), false, false);
         let branches = if found.unions {
             let options = jsonschema::options()
                 .with_draft(definition.draft.to_jsonschema())
@@ -74,6 +76,7 @@ impl Side {
             Vec::new()
         };
         Ok(Self {
+            recursive_unions: found.unions && recursive_unions(&doc),
             id: contract.id.clone(),
             pointers: if branches.is_some() { addresses(doc.root()) } else { HashMap::new() },
             doc,
@@ -83,13 +86,6 @@ impl Side {
             patterns,
             hidden,
         })
-    }
-
-    /// Expressions of patternProperties, sorted.
-    pub fn has_patterns(&self) -> Vec<&str> {
-        let mut all: Vec<&str> = self.patterns.keys().map(String::as_str).collect();
-        all.sort_unstable();
-        all
     }
 
     /// Everything that applies to `value` besides what was asked: references, `allOf`, the branches of unions that
@@ -180,6 +176,51 @@ impl Side {
             match tuple.and_then(|t| t.get(index)) {
                 Some(child) => out.push(child),
                 None => out.extend(rest),
+            }
+        }
+        if out.is_empty() {
+            out.extend(nodes.iter().filter_map(|n| n.get("unevaluatedItems")));
+        }
+        out
+    }
+
+    /// Everything that could ever speak of the value at `tokens`: every branch, also of `not`, `if` and `contains`.
+    pub fn anything_at<'a>(&'a self, root: &Value, tokens: &[String]) -> Nodes<'a> {
+        let mut nodes = self.every_branch(vec![self.doc.root()]);
+        let mut value = Some(root);
+        for token in tokens {
+            let mut children = self.member(&nodes, token);
+            if let (Some(Value::Array(_)), Ok(index)) = (value, token.parse::<usize>()) {
+                children = self.item(&nodes, index);
+                children.extend(nodes.iter().filter_map(|n| n.get("contains")));
+            }
+            value = match value {
+                Some(Value::Object(members)) => members.get(token.as_str()),
+                Some(Value::Array(items)) => token.parse::<usize>().ok().and_then(|i| items.get(i)),
+                _ => None,
+            };
+            nodes = self.every_branch(children);
+        }
+        nodes
+    }
+
+    fn every_branch<'a>(&'a self, mut queue: Vec<&'a Value>) -> Nodes<'a> {
+        let mut out = Vec::new();
+        while let Some(node) = queue.pop() {
+            let before = out.len();
+            self.doc.conjuncts(node, &mut out);
+            for node in out.get(before..).unwrap_or_default() {
+                for key in ["anyOf", "oneOf"] {
+                    queue.extend(node.get(key).and_then(Value::as_array).into_iter().flatten());
+                }
+                queue.extend(["if", "then", "else", "not"].iter().filter_map(|k| node.get(*k)));
+                for key in ["dependentSchemas", "dependencies"] {
+                    let table = node.get(key).and_then(Value::as_object);
+                    queue.extend(table.into_iter().flat_map(|t| t.values()).filter(|v| v.is_object()));
+                }
+            }
+            if out.len() > 4096 {
+                break;
             }
         }
         out
@@ -285,31 +326,66 @@ struct Found {
 }
 
 impl Found {
-    /// `hidden`: below a keyword that swallows the error of a pattern which gave up.
-    fn walk(&mut self, node: &Value, pointer: &mut String, hidden: bool) {
+    /// `in_table`: the keys of this object are names, not keywords. `hidden`: below a keyword that swallows the error
+    /// of a pattern which gave up.
+    fn walk(&mut self, node: &Value, in_table: bool, hidden: bool) {
+        const TABLES: [&str; 6] =
+            ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+        const SWALLOWS: [&str; 7] =
+            ["not", "if", "oneOf", "anyOf", "contains", "propertyNames", "unevaluatedProperties"];
         let Value::Object(members) = node else {
             if let Value::Array(items) = node {
-                items.iter().for_each(|v| self.walk(v, pointer, hidden));
+                items.iter().for_each(|v| self.walk(v, false, hidden));
             }
             return;
         };
+        if in_table {
+            members.values().for_each(|child| self.walk(child, false, hidden));
+            return;
+        }
         self.unions |= BRANCH_KEYS.iter().any(|k| members.contains_key(*k));
         for (key, child) in members {
             match key.as_str() {
                 "enum" | "const" | "default" | "examples" => continue,
                 "pattern" if hidden => self.hidden_patterns.extend(child.as_str().map(str::to_owned)),
                 "patternProperties" => {
-                    let expressions = child.as_object().into_iter().flat_map(|t| t.keys());
-                    for expression in expressions {
+                    for expression in child.as_object().into_iter().flat_map(|t| t.keys()) {
                         self.property_patterns.push(expression.clone());
                         self.hidden_patterns.push(expression.clone());
                     }
                 }
                 _ => {}
             }
-            let swallows =
-                matches!(key.as_str(), "not" | "if" | "oneOf" | "anyOf" | "contains" | "propertyNames" | "unevaluatedProperties");
-            self.walk(child, pointer, hidden || swallows);
+            self.walk(child, TABLES.contains(&key.as_str()), hidden || SWALLOWS.contains(&key.as_str()));
         }
     }
+}
+
+/// Whether a union leads back to itself: the errors of such a schema grow exponentially with the value's depth.
+fn recursive_unions(doc: &SchemaDoc) -> bool {
+    fn visit<'a>(doc: &'a SchemaDoc, node: &'a Value, in_union: bool, path: &mut Vec<(usize, bool)>, budget: &mut u32) -> bool {
+        let id = std::ptr::from_ref(node).addr();
+        if let Some(at) = path.iter().position(|(on, _)| *on == id) {
+            return in_union || path.iter().skip(at).any(|(_, union)| *union);
+        }
+        if *budget == 0 {
+            return true; // too large to say: taken as recursive
+        }
+        *budget -= 1;
+        path.push((id, in_union));
+        let found = match node {
+            Value::Object(members) => {
+                doc.reference(node).is_some_and(|target| visit(doc, target, false, path, budget))
+                    || members
+                        .iter()
+                        .filter(|(k, _)| !matches!(k.as_str(), "enum" | "const" | "default" | "examples" | "$defs" | "definitions"))
+                        .any(|(k, v)| visit(doc, v, matches!(k.as_str(), "anyOf" | "oneOf"), path, budget))
+            }
+            Value::Array(items) => items.iter().any(|v| visit(doc, v, in_union, path, budget)),
+            _ => false,
+        };
+        path.pop();
+        found
+    }
+    visit(doc, doc.root(), false, &mut Vec::new(), &mut 20_000)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use lastcall_contract::Draft;
 use serde_json::Value;
 
 /// A schema with an index of its anchors and embedded resources.
@@ -10,16 +11,24 @@ pub struct SchemaDoc {
     root: Value,
     /// `$anchor`, `$dynamicAnchor`, `$id` and draft-04's `id` → JSON Pointer of the node that declares it.
     names: HashMap<String, String>,
+    /// Drafts up to 07: what stands beside a `$ref` does not count.
+    ref_stands_alone: bool,
 }
 
 const MAX_REF_HOPS: usize = 32;
 
 impl SchemaDoc {
-    /// Indexes a document.
+    /// Indexes a document of draft 2019-09 or later.
     pub fn new(root: Value) -> Self {
         let mut names = HashMap::new();
-        index(&root, &mut String::new(), &mut names, 0);
-        Self { root, names }
+        index(&root, &mut String::new(), &mut names, false, 0);
+        Self { root, names, ref_stands_alone: false }
+    }
+
+    /// Indexes a document of this draft.
+    pub fn of_draft(root: Value, draft: Draft) -> Self {
+        let ref_stands_alone = matches!(draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
+        Self { ref_stands_alone, ..Self::new(root) }
     }
 
     /// The document.
@@ -61,8 +70,15 @@ impl SchemaDoc {
         if hops > MAX_REF_HOPS || !node.is_object() || out.iter().any(|n| std::ptr::eq(*n, node)) {
             return;
         }
+        let target = self.reference(node);
+        if self.ref_stands_alone && node.get("$ref").is_some() {
+            if let Some(target) = target {
+                self.collect(target, out, hops + 1);
+            }
+            return;
+        }
         out.push(node);
-        if let Some(target) = self.reference(node) {
+        if let Some(target) = target {
             self.collect(target, out, hops + 1);
         }
         if let Some(Value::Array(parts)) = node.get("allOf") {
@@ -73,25 +89,32 @@ impl SchemaDoc {
     }
 }
 
-fn index(node: &Value, pointer: &mut String, names: &mut HashMap<String, String>, depth: usize) {
+/// Keywords whose value is a table of schemas: below them the keys are names, not keywords.
+pub(crate) const TABLES: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// `in_table`: the keys of this object are names.
+fn index(node: &Value, pointer: &mut String, names: &mut HashMap<String, String>, in_table: bool, depth: usize) {
     if depth > 128 {
         return;
     }
     match node {
         Value::Object(map) => {
-            for (key, prefix) in [("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""), ("id", "")] {
-                if let Some(Value::String(name)) = map.get(key) {
-                    names.entry(format!("{prefix}{name}")).or_insert_with(|| pointer.clone());
+            if !in_table {
+                for (key, prefix) in [("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""), ("id", "")] {
+                    if let Some(Value::String(name)) = map.get(key) {
+                        names.entry(format!("{prefix}{name}")).or_insert_with(|| pointer.clone());
+                    }
                 }
             }
             for (key, child) in map {
-                if matches!(key.as_str(), "enum" | "const" | "default" | "examples") {
+                if !in_table && matches!(key.as_str(), "enum" | "const" | "default" | "examples") {
                     continue; // data, not schema
                 }
                 let length = pointer.len();
                 pointer.push('/');
                 pointer.push_str(&crate::pointer::escape(key));
-                index(child, pointer, names, depth + 1);
+                index(child, pointer, names, !in_table && TABLES.contains(&key.as_str()), depth + 1);
                 pointer.truncate(length);
             }
         }
@@ -99,7 +122,7 @@ fn index(node: &Value, pointer: &mut String, names: &mut HashMap<String, String>
             for (i, child) in items.iter().enumerate() {
                 let length = pointer.len();
                 pointer.push_str(&format!("/{i}"));
-                index(child, pointer, names, depth + 1);
+                index(child, pointer, names, false, depth + 1);
                 pointer.truncate(length);
             }
         }

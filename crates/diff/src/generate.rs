@@ -317,15 +317,24 @@ mod tests {
                 "type": "object", "properties": {"kind": {"enum": ["k"]}}, "required": ["kind"]}}}});
         let mut rng = Rng::new(5);
         let mut find = |aim: Aim, shows: &mut dyn FnMut(&Value) -> bool| {
-            showing(&current, &candidate, aim, Some(&json!({"order_id": "O-1", "reason": "a"})), &mut rng, shows)
+            showing(
+                &current,
+                &candidate,
+                aim,
+                Some(&json!({"order_id": "O-1", "reason": "a"})),
+                &mut rng,
+                shows,
+            )
         };
         assert!(find(Aim::RequiredAdded, &mut |c| c.get("reason").is_none()).is_some());
         assert!(find(Aim::EnumValueRemoved, &mut |c| c.get("reason") == Some(&json!("b"))).is_some());
         assert!(find(Aim::EnumCaseChanged, &mut |c| c.get("reason") == Some(&json!("Late"))).is_some());
-        assert!(find(Aim::RangeTightened, &mut |c| {
-            c.get("note").and_then(Value::as_str).is_some_and(|n| n.chars().count() > 20)
-        })
-        .is_some());
+        assert!(
+            find(Aim::RangeTightened, &mut |c| {
+                c.get("note").and_then(Value::as_str).is_some_and(|n| n.chars().count() > 20)
+            })
+            .is_some()
+        );
         let deep = find(Aim::EnumValueRemoved, &mut |c| c.pointer("/items/0/kind") == Some(&json!("l")));
         assert!(deep.is_some());
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::doc::SchemaDoc;
-use crate::pointer::{Pattern, join};
+use crate::pointer::{Pattern, join, join_name};
 
 /// What happened at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,8 +57,11 @@ impl Place {
 }
 
 const MAX_PLACES: usize = 4096;
-const MAX_DEPTH: usize = 24;
-const BOUNDS: [&str; 17] = [
+const MAX_DEPTH: usize = 128;
+const MAX_NODES: usize = 100_000;
+/// How often a pair of nodes may stand on one path.
+const UNROLLED: usize = 3;
+const BOUNDS: [&str; 16] = [
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -75,14 +78,13 @@ const BOUNDS: [&str; 17] = [
     "maxProperties",
     "contains",
     "propertyNames",
-    "unevaluatedItems",
 ];
 const BRANCHES: [&str; 9] =
     ["anyOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
 
 /// Every changed place, sorted, each once.
 pub fn changed_places(current: &SchemaDoc, candidate: &SchemaDoc) -> Vec<Place> {
-    let mut walk = Walk { current, candidate, places: BTreeMap::new(), seen: BTreeSet::new() };
+    let mut walk = Walk { current, candidate, places: BTreeMap::new(), stack: Vec::new(), budget: MAX_NODES };
     walk.node(&[current.root()], &[candidate.root()], "", 0);
     walk.places.into_values().take(MAX_PLACES).collect()
 }
@@ -91,13 +93,40 @@ struct Walk<'a> {
     current: &'a SchemaDoc,
     candidate: &'a SchemaDoc,
     places: BTreeMap<(String, PlaceKind, Option<String>), Place>,
-    /// Pairs of node sets that were walked, against recursion.
-    seen: BTreeSet<(Vec<usize>, Vec<usize>)>,
+    /// Pairs of node sets on the way here: a recursive schema is unrolled a few times, then cut.
+    stack: Vec<(Vec<usize>, Vec<usize>)>,
+    /// Nodes that may still be looked at.
+    budget: usize,
 }
+
+/// Whether `new` is `old` with optional properties added and text changed, and nothing else: then no argument of a
+/// call can be lost or re-defaulted, and accepted calls need no search.
+pub fn only_adds(old: &Value, new: &Value) -> bool {
+    adds(old, new, false)
+}
+
+/// `in_table`: the keys are property names.
+fn adds(old: &Value, new: &Value, in_table: bool) -> bool {
+    match (old, new) {
+        (Value::Object(x), Value::Object(y)) => {
+            let text = |k: &str| !in_table && TEXT.contains(&k);
+            let kept = x.iter().filter(|(k, _)| !text(k)).all(|(k, v)| {
+                y.get(k).is_some_and(|w| {
+                    let data = !in_table && matches!(k.as_str(), "enum" | "const" | "default");
+                    if data { v == w } else { adds(v, w, !in_table && k == "properties") }
+                })
+            });
+            let new_keys = y.keys().filter(|k| !text(k) && !x.contains_key(*k)).count();
+            kept && (new_keys == 0 || in_table)
+        }
+        _ => old == new,
+    }
+}
+
+const TEXT: [&str; 5] = ["title", "description", "examples", "$comment", "deprecated"];
 
 /// Text and examples apart, do the nodes say the same?
 pub(crate) fn same_but_for_text(a: &Value, b: &Value) -> bool {
-    const TEXT: [&str; 5] = ["title", "description", "examples", "$comment", "deprecated"];
     match (a, b) {
         (Value::Object(x), Value::Object(y)) => {
             let shown = |k: &&String, v: &Value| !(TEXT.contains(&k.as_str()) && !v.is_object());
@@ -122,18 +151,22 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, old: &[&'a Value], new: &[&'a Value], pointer: &str, depth: usize) {
-        if depth > MAX_DEPTH || old.is_empty() || new.is_empty() {
+        if depth > MAX_DEPTH || old.is_empty() || self.budget == 0 {
             return;
         }
+        self.budget -= 1;
         let (mut o, mut n) = (Vec::new(), Vec::new());
         old.iter().for_each(|node| self.current.conjuncts(node, &mut o));
         new.iter().for_each(|node| self.candidate.conjuncts(node, &mut n));
         let ids = |nodes: &[&Value]| nodes.iter().map(|v| std::ptr::from_ref(*v).addr()).collect::<Vec<_>>();
-        if !self.seen.insert((ids(&o), ids(&n))) && depth > 0 {
+        let here = (ids(&o), ids(&n));
+        if self.stack.iter().filter(|on| **on == here).count() >= UNROLLED {
             return;
         }
+        self.stack.push(here);
         self.values(&o, &n, pointer);
         self.members(&o, &n, pointer, depth);
+        self.stack.pop();
     }
 
     /// Types, enums, bounds and branches of one place.
@@ -175,13 +208,17 @@ impl<'a> Walk<'a> {
         let (old_props, new_props) = (properties(o), properties(n));
         let (old_required, new_required) = (required(o), required(n));
         for (name, old) in &old_props {
-            let at = join(pointer, name);
+            let at = join_name(pointer, name);
             match new_props.get(name) {
                 None if matched_by_pattern(n, name) => {}
                 None => self.add(&at, PlaceKind::PropertyRemoved, None),
                 Some(new) => {
-                    let default = |nodes: &[&'a Value]| nodes.iter().find_map(|v| v.get("default"));
-                    if default(old) != default(new) {
+                    let default = |doc: &'a SchemaDoc, nodes: &[&'a Value]| {
+                        let mut all = Vec::new();
+                        nodes.iter().for_each(|node| doc.conjuncts(node, &mut all));
+                        all.into_iter().find_map(|v| v.get("default"))
+                    };
+                    if default(self.current, old) != default(self.candidate, new) {
                         self.add(&at, PlaceKind::DefaultChanged, None);
                     }
                     self.node(old, new, &at, depth + 1);
@@ -189,15 +226,15 @@ impl<'a> Walk<'a> {
             }
         }
         for name in new_props.keys().filter(|name| !old_props.contains_key(*name)) {
-            self.add(&join(pointer, name), PlaceKind::PropertyAdded, None);
+            self.add(&join_name(pointer, name), PlaceKind::PropertyAdded, None);
         }
         for name in new_required.difference(&old_required) {
-            self.add(&join(pointer, name), PlaceKind::RequiredAdded, None);
+            self.add(&join_name(pointer, name), PlaceKind::RequiredAdded, None);
         }
         if closed(n) && !closed(o) {
             self.add(pointer, PlaceKind::ObjectClosed, None);
         }
-        for key in ["items", "additionalProperties", "additionalItems", "unevaluatedProperties"] {
+        for key in ["items", "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems"] {
             let find = |nodes: &[&'a Value]| {
                 nodes.iter().filter_map(|v| v.get(key)).filter(|v| v.is_object()).collect::<Vec<_>>()
             };
@@ -213,7 +250,7 @@ impl<'a> Walk<'a> {
         };
         for i in 0.. {
             let (old, new) = (tuple(o, i), tuple(n, i));
-            if old.is_empty() && new.is_empty() {
+            if (old.is_empty() && new.is_empty()) || i > 1024 {
                 break;
             }
             let at = join(pointer, &i.to_string());
@@ -230,6 +267,9 @@ impl<'a> Walk<'a> {
             map
         };
         let (old, new) = (patterns(o), patterns(n));
+        for key in old.keys().filter(|key| !new.contains_key(*key)) {
+            self.add(&join(pointer, "*"), PlaceKind::PropertyRemoved, Some((*key).to_owned()));
+        }
         for (key, new) in &new {
             match old.get(key) {
                 Some(old) => self.node(old, new, &join(pointer, "*"), depth + 1),

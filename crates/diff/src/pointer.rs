@@ -14,22 +14,41 @@ pub fn join(pointer: &str, token: &str) -> String {
     format!("{pointer}/{}", escape(token))
 }
 
+/// The pattern one property name further: a name that is itself `*` is written `~2`, so that it stays a name.
+pub fn join_name(pattern: &str, name: &str) -> String {
+    if name == "*" { format!("{pattern}/~2") } else { join(pattern, name) }
+}
+
 /// The tokens of a pointer, unescaped.
 pub fn tokens(pointer: &str) -> impl Iterator<Item = String> + '_ {
     pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
 }
 
-/// A pointer in which `*` matches any one token.
+/// A pointer in which `*` matches any one token (`~2` is a name that is `*`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern {
     text: String,
-    tokens: Vec<String>,
+    tokens: Vec<Token>,
+}
+
+/// One token of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Token {
+    /// Any one token.
+    Any,
+    /// This one.
+    Name(String),
 }
 
 impl Pattern {
     /// Reads a pattern: `""`, or tokens that each begin with `/`.
     pub fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), tokens: tokens(text).collect() }
+        let token = |raw: &str| match raw {
+            "*" => Token::Any,
+            "~2" => Token::Name("*".to_owned()),
+            raw => Token::Name(raw.replace("~1", "/").replace("~0", "~")),
+        };
+        Self { text: text.to_owned(), tokens: text.split('/').skip(1).map(token).collect() }
     }
 
     /// The pattern as written.
@@ -38,16 +57,17 @@ impl Pattern {
     }
 
     /// Its tokens.
-    pub fn tokens(&self) -> &[String] {
+    pub fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 
-    /// Whether the pattern names this pointer. A literal `*` key matches too.
+    /// Whether the pattern names this pointer.
     pub fn matches(&self, pointer: &str) -> bool {
         let mut own = self.tokens.iter();
         for token in tokens(pointer) {
             match own.next() {
-                Some(t) if t == "*" || *t == token => {}
+                Some(Token::Any) => {}
+                Some(Token::Name(name)) if *name == token => {}
                 _ => return false,
             }
         }
@@ -59,7 +79,10 @@ impl Pattern {
         let like: Vec<String> = tokens(like).collect();
         let mut out = String::new();
         for (i, token) in self.tokens.iter().enumerate() {
-            let token = if token == "*" { like.get(i).unwrap_or(token) } else { token };
+            let token = match token {
+                Token::Any => like.get(i).map_or("*", String::as_str),
+                Token::Name(name) => name,
+            };
             out.push('/');
             out.push_str(&escape(token));
         }
@@ -79,5 +102,7 @@ mod tests {
         assert_eq!(Pattern::new("/lines/*/uom").fill("/lines/3/unit"), "/lines/3/uom");
         assert!(Pattern::new("").matches(""));
         assert!(Pattern::new("/a~1b").matches("/a~1b"));
+        let star = Pattern::new(&join_name("", "*"));
+        assert!(star.matches("/*") && !star.matches("/b"), "a name that is a star is no wildcard");
     }
 }

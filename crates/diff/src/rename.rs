@@ -1,14 +1,12 @@
 //! Renames that are evident: an equal subschema, and a near name or the same description, and only one such pair.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::doc::SchemaDoc;
 use crate::near::names_are_near;
 use crate::places::{properties, same_but_for_text};
-use crate::pointer::join;
+use crate::pointer::{join, join_name};
 
 /// An argument that lives under another name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,34 +19,41 @@ pub struct Rename {
 }
 
 const MAX_DEPTH: usize = 16;
+/// Beyond so many pairs of names in one object nothing is inferred: a guess is not worth that time.
+const MAX_PAIRS: usize = 10_000;
+const MAX_NODES: usize = 20_000;
+/// How often a pair of nodes may stand on one path.
+const UNROLLED: usize = 3;
 
 /// Inferred renames, in the order of the old names. They explain; they never lower a severity (invariant 11).
 pub fn inferred_renames(current: &SchemaDoc, candidate: &SchemaDoc) -> Vec<Rename> {
-    let mut out = Vec::new();
-    let mut seen = BTreeSet::new();
-    walk(current, candidate, &[current.root()], &[candidate.root()], "", 0, &mut seen, &mut out);
-    out
+    let mut walk = Walk { current, candidate, stack: Vec::new(), budget: MAX_NODES, out: Vec::new() };
+    walk.node(&[current.root()], &[candidate.root()], "");
+    walk.out
 }
 
-#[allow(clippy::too_many_arguments)] // a recursion over two documents; a struct would hold the same eight
-fn walk<'a>(
+struct Walk<'a> {
     current: &'a SchemaDoc,
     candidate: &'a SchemaDoc,
-    old: &[&'a Value],
-    new: &[&'a Value],
-    pointer: &str,
-    depth: usize,
-    seen: &mut BTreeSet<(usize, usize)>,
-    out: &mut Vec<Rename>,
-) {
+    stack: Vec<(usize, usize)>,
+    budget: usize,
+    out: Vec<Rename>,
+}
+
+impl<'a> Walk<'a> {
+fn node(&mut self, old: &[&'a Value], new: &[&'a Value], pointer: &str) {
     let (Some(first_old), Some(first_new)) = (old.first(), new.first()) else { return };
     let id = |v: &Value| std::ptr::from_ref(v).addr();
-    if depth > MAX_DEPTH || !seen.insert((id(first_old), id(first_new))) {
+    let here = (id(first_old), id(first_new));
+    let repeats = self.stack.iter().filter(|on| **on == here).count();
+    if self.stack.len() > MAX_DEPTH || repeats >= UNROLLED || self.budget == 0 {
         return;
     }
+    self.budget -= 1;
+    self.stack.push(here);
     let (mut o, mut n) = (Vec::new(), Vec::new());
-    old.iter().for_each(|node| current.conjuncts(node, &mut o));
-    new.iter().for_each(|node| candidate.conjuncts(node, &mut n));
+    old.iter().for_each(|node| self.current.conjuncts(node, &mut o));
+    new.iter().for_each(|node| self.candidate.conjuncts(node, &mut n));
     let (old_props, new_props) = (properties(&o), properties(&n));
     let gone: Vec<&str> = old_props.keys().copied().filter(|k| !new_props.contains_key(k)).collect();
     let come: Vec<&str> = new_props.keys().copied().filter(|k| !old_props.contains_key(k)).collect();
@@ -59,22 +64,25 @@ fn walk<'a>(
         let same_text = text(a).is_some_and(|t| !t.is_empty() && Some(t) == text(b));
         equal && (names_are_near(from, to) || same_text)
     };
-    for from in &gone {
+    let worth_it = gone.len().saturating_mul(come.len()) <= MAX_PAIRS;
+    for from in gone.iter().filter(|_| worth_it) {
         let targets: Vec<&&str> = come.iter().filter(|to| fits(from, to)).collect();
-        if let [to] = targets[..] {
-            if gone.iter().filter(|other| fits(other, to)).count() == 1 {
-                out.push(Rename { from: join(pointer, from), to: join(pointer, to) });
-            }
+        if let [to] = targets[..]
+            && gone.iter().filter(|other| fits(other, to)).count() == 1
+        {
+            self.out.push(Rename { from: join_name(pointer, from), to: join_name(pointer, to) });
         }
     }
     for (name, a) in &old_props {
         if let Some(b) = new_props.get(name) {
-            walk(current, candidate, a, b, &join(pointer, name), depth + 1, seen, out);
+            self.node(a, b, &join_name(pointer, name));
         }
     }
     for key in ["items", "additionalProperties"] {
         let find =
             |nodes: &[&'a Value]| nodes.iter().filter_map(|v| v.get(key)).filter(|v| v.is_object()).collect::<Vec<_>>();
-        walk(current, candidate, &find(&o), &find(&n), &join(pointer, "*"), depth + 1, seen, out);
+        self.node(&find(&o), &find(&n), &join(pointer, "*"));
     }
+    self.stack.pop();
+}
 }

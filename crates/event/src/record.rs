@@ -585,7 +585,7 @@ record! {
 record! {
     /// Where providers put a call's name and arguments.
     ProviderInner<'a> {
-        id: Option<Text<'a>> = "id",
+        id: Json<'a> = "id",
         name: Option<Text<'a>> = "name",
         arguments: Json<'a> = "arguments",
         args: Json<'a> = "args",
@@ -593,11 +593,12 @@ record! {
 }
 
 record! {
-    /// A provider's tool call, or a plain log line.
+    /// A provider's tool call, or a plain log line. Scalars are read leniently.
     ProviderWire<'a> {
         id: Json<'a> = "id",
-        call_id: Option<Text<'a>> = "call_id",
-        tool_call_id: Option<Text<'a>> = "tool_call_id",
+        method: Option<Text<'a>> = "method",
+        call_id: Json<'a> = "call_id",
+        tool_call_id: Json<'a> = "tool_call_id",
         name: Option<Text<'a>> = "name",
         tool: Option<Text<'a>> = "tool",
         tool_name: Option<Text<'a>> = "tool_name",
@@ -609,16 +610,17 @@ record! {
         function: Option<ProviderInner<'a>> = "function",
         params: Option<ProviderInner<'a>> = "params",
         function_call: Option<ProviderInner<'a>> = "functionCall",
+        legacy_call: Option<ProviderInner<'a>> = "function_call",
         tool_call: Option<ProviderInner<'a>> = "tool_call",
-        ts: Option<Text<'a>> = "ts",
-        timestamp: Option<Text<'a>> = "timestamp",
-        time: Option<Text<'a>> = "time",
-        created_at: Option<Text<'a>> = "created_at",
-        agent: Option<Text<'a>> = "agent",
-        agent_id: Option<Text<'a>> = "agent_id",
-        session: Option<Text<'a>> = "session",
-        session_id: Option<Text<'a>> = "session_id",
-        model: Option<Text<'a>> = "model",
+        ts: Json<'a> = "ts",
+        timestamp: Json<'a> = "timestamp",
+        time: Json<'a> = "time",
+        created_at: Json<'a> = "created_at",
+        agent: Json<'a> = "agent",
+        agent_id: Json<'a> = "agent_id",
+        session: Json<'a> = "session",
+        session_id: Json<'a> = "session_id",
+        model: Json<'a> = "model",
         result: Json<'a> = "result",
         is_error: Option<bool> = "is_error",
     }

@@ -108,7 +108,17 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     for (tool, _) in PROMISED {
         let (old, new) = (format!("{tool}@1.0.0"), format!("{tool}@2.0.0"));
         command(&["plan", "observe", &old, &new, "--registry", &agent_tools, "--ledger", &ledger])?;
-        command(&["plan", "register", tool, "--from", FIRST_DAY, "--registry", &agent_tools, "--ledger", &ledger])?;
+        command(&[
+            "plan",
+            "register",
+            tool,
+            "--from",
+            FIRST_DAY,
+            "--registry",
+            &agent_tools,
+            "--ledger",
+            &ledger,
+        ])?;
     }
     command(&["run", "--ledger", &ledger, &text("calls.jsonl")])?;
 
@@ -133,7 +143,10 @@ fn as_promised(verdicts: &[Verdict]) -> anyhow::Result<Exit> {
             let found = found.map_or("no verdict", Answer::as_str);
             return Err(with_exit(
                 Exit::Error,
-                format!("the demo promises {} for {tool} and got {found}; please report this", promised.as_str()),
+                format!(
+                    "the demo promises {} for {tool} and got {found}; please report this",
+                    promised.as_str()
+                ),
             ));
         }
     }
@@ -143,14 +156,16 @@ fn as_promised(verdicts: &[Verdict]) -> anyhow::Result<Exit> {
 /// An empty folder with the mark; only what an earlier demo wrote is removed.
 fn prepare(out: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let filled = std::fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.next().is_some();
+    let filled =
+        std::fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.next().is_some();
     if filled && !out.join(MARK).is_file() {
         bail!("{} holds files that no demo wrote; name another folder with --out", out.display());
     }
     for folder in ["ledger", "agent-tools"] {
         let folder = out.join(folder);
         if folder.is_dir() {
-            std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+            std::fs::remove_dir_all(&folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
     }
     write(&out.join(MARK), "Made by `lastcall demo`, which replaces what lies here.\n")
@@ -163,11 +178,26 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// Fourteen days of the three tools, as a mirror would have recorded them.
 fn shape(registry: &Registry, seed: u64) -> anyhow::Result<Shape> {
     // A candidate that failed in its first days, was fixed, and now differs in the type of one key now and then.
-    let lookups = [(9, 0), (6, 0), (4, 0), (2, 0), (1, 1), (0, 1), (0, 1), (0, 0), (0, 1), (0, 0), (0, 1), (0, 1), (0, 0), (0, 1)]
-        .map(|(failed, other_type)| DayShape {
-            calls: 320,
-            showing: vec![(Category::CandidateError, failed), (Category::OutcomeTypeChanged, other_type)],
-        });
+    let lookups = [
+        (9, 0),
+        (6, 0),
+        (4, 0),
+        (2, 0),
+        (1, 1),
+        (0, 1),
+        (0, 1),
+        (0, 0),
+        (0, 1),
+        (0, 0),
+        (0, 1),
+        (0, 1),
+        (0, 0),
+        (0, 1),
+    ]
+    .map(|(failed, other_type)| DayShape {
+        calls: 320,
+        showing: vec![(Category::CandidateError, failed), (Category::OutcomeTypeChanged, other_type)],
+    });
     let refunds = days(&[90; 14], &[(Category::RequiredAdded, 0.06), (Category::EnumValueRemoved, 0.015)]);
     let messages = days(&[12; 14], &[]);
     let tools = [lookups.to_vec(), refunds, messages];

@@ -20,7 +20,7 @@ use make::{DayShape, Effect, Made, Shape, Traffic, spread};
 /// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    lastcall simulate orders.lookup@1.0.0 orders.lookup@1.1.0 --registry agent-tools \\\n      \
+    lastcall simulate refund.create_request@1.0.0 refund.create_request@2.0.0 --registry agent-tools \\\n      \
     --days 14 --calls-per-day 500 --rate required_added=0.02 --seed 7 --from 2026-06-01 --out calls.jsonl\n  \
     lastcall simulate old.json new.json --rate enum_value_removed=0.005 > calls.jsonl\n  \
     lastcall simulate --scenario worked-example --out calls.jsonl --definitions pair\n\n\
@@ -151,7 +151,13 @@ pub fn table(made: &Made) -> String {
 }
 
 fn empty(args: &Args) -> Shape {
-    Shape { tools: Vec::new(), from: args.from, seed: args.seed, lateness_ms: args.lateness.0, mirrored: args.mirrored }
+    Shape {
+        tools: Vec::new(),
+        from: args.from,
+        seed: args.seed,
+        lateness_ms: args.lateness.0,
+        mirrored: args.mirrored,
+    }
 }
 
 /// The traffic of any pair.
@@ -203,7 +209,8 @@ pub fn effect_of(side_effect: SideEffect) -> Effect {
 
 /// One shape a day, with each rate spread over them.
 pub fn days(calls: &[u64], rates: &[(Category, f64)]) -> Vec<DayShape> {
-    let spreads: Vec<(Category, Vec<u64>)> = rates.iter().map(|(c, rate)| (*c, spread(*rate, calls))).collect();
+    let spreads: Vec<(Category, Vec<u64>)> =
+        rates.iter().map(|(c, rate)| (*c, spread(*rate, calls))).collect();
     calls
         .iter()
         .enumerate()
@@ -263,7 +270,8 @@ fn parse_outcomes(text: &str) -> Result<Outcomes, String> {
     ];
     let mut shares = Vec::new();
     for part in text.split(',') {
-        let (name, share) = part.split_once('=').ok_or("write STATUS=SHARE,…, such as ok=0.97,business_error=0.03")?;
+        let (name, share) =
+            part.split_once('=').ok_or("write STATUS=SHARE,…, such as ok=0.97,business_error=0.03")?;
         let status = KNOWN.into_iter().find(|s| s.as_str() == name.trim()).ok_or_else(|| {
             let known: Vec<&str> = KNOWN.iter().map(|s| s.as_str()).collect();
             format!("{name}: production ends a simulated call by one of {}", known.join(", "))

@@ -23,7 +23,7 @@ use crate::ui::Exit;
     A call is one JSON object a line: Lastcall's tool_call or mirrored_call, the interceptor's record, an OpenAI,\n\
     Anthropic, Gemini or MCP tool call, or just {\"name\": …, \"arguments\": {…}}. Plain, gzip or zstd.\n\n\
     Exit codes: 0 nothing would be refused or changed, 1 something would, 2 could not run,\n\
-    3 no call was found, or some could not be judged and none is known to break.")]
+    3 no call was found, or some could not be read or judged and none is known to break.")]
 pub struct Args {
     /// The old definition: a file (MCP, OpenAI, Anthropic, Gemini, a JSON Schema), or tool_id@version of a registry.
     old: String,
@@ -171,12 +171,22 @@ fn collect(args: &Args, pair: &PreparedPair, old: &Definition, new: &Definition)
                 Some(PresetArg::Provider) => Preset::Provider,
                 None => Preset::sniff(bytes),
             };
+            if too_long {
+                let seen = undecodable.entry("too_long").or_insert_with(|| (0, format!("{label}:{number}")));
+                seen.0 += 1;
+                continue;
+            }
             let decoded = match decode(bytes, preset) {
-                Ok(decoded) if !too_long => decoded,
-                Ok(_) => continue,
+                Ok(decoded) => decoded,
+                Err(error) if error.code == "not_a_call" => {
+                    others += 1;
+                    continue;
+                }
                 Err(error) => {
-                    let seen = undecodable.entry(error.code).or_insert_with(|| (0, format!("{label}:{number}: {error}")));
-                    seen.0 += 1;
+                    let list = bytes.trim_ascii_start().first() == Some(&b'[');
+                    let hint = if list { "; a JSON array becomes lines with jq -c '.[]'" } else { "" };
+                    let text = || format!("{label}:{number}: {}{hint}", error.message);
+                    undecodable.entry(error.code).or_insert_with(|| (0, text())).0 += 1;
                     continue;
                 }
             };
@@ -218,7 +228,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let path = entry?.path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let fits = [".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst"];
-        if fits.iter().any(|end| name.ends_with(end)) {
+        if fits.iter().any(|end| name.ends_with(end)) && path.is_file() {
             out.push(path);
         }
     }
@@ -237,14 +247,14 @@ fn choose(
     new: &Definition,
 ) -> anyhow::Result<(Counts, u64, Vec<String>)> {
     let of_id = |given: &str| given.split_once('@').map(|(tool, _)| tool.to_owned());
-    let mut wanted: Vec<String> = match &args.tool {
+    // the old name before the new one: calls under a new name are none of the old contract
+    let wanted: Vec<String> = match &args.tool {
         Some(tool) => vec![tool.clone()],
-        None => vec![old.name.clone(), new.name.clone()],
+        None => of_id(&args.old).into_iter().chain([old.name.clone(), new.name.clone()]).collect(),
     };
-    wanted.extend(of_id(&args.old));
     let total: u64 = by_tool.values().map(|c| c.calls).sum();
     let mut notes = Vec::new();
-    let found: Vec<String> = by_tool.keys().filter(|k| wanted.contains(k)).cloned().collect();
+    let found: Vec<String> = wanted.iter().filter(|w| by_tool.contains_key(*w)).cloned().collect();
     let chosen = match (found.as_slice(), by_tool.len()) {
         ([], 0) => None,
         ([], 1) if args.tool.is_none() => {
@@ -261,10 +271,14 @@ fn choose(
                 names.join(", ")
             );
         }
-        ([first, ..], _) => Some(first.clone()),
+        ([first, ..], _) => {
+            if *first == new.name && *first != old.name && args.tool.is_none() {
+                notes.push(format!("no call of {}; taken are those of {first}, the new name", old.name));
+            }
+            Some(first.clone())
+        }
     };
     let counts = chosen.and_then(|name| by_tool.remove(&name)).unwrap_or_default();
-    // a renamed tool: calls under the new name are none of the old contract
     let other_calls = total - counts.calls;
     Ok((counts, other_calls, notes))
 }

@@ -207,7 +207,8 @@ fn beyond(old: &Value, new: &Value, rng: &mut Rng) -> Vec<Value> {
     if new.get("maxLength") != old.get("maxLength")
         && let Some(most) = count("maxLength")
     {
-        let room = old.get("maxLength").and_then(Value::as_u64).map_or(40, |m| m.saturating_sub(most)).min(40);
+        let room =
+            old.get("maxLength").and_then(Value::as_u64).map_or(40, |m| m.saturating_sub(most)).min(40);
         let extra = 1 + rng.below(room.max(1));
         let mut text = String::new();
         while (text.chars().count() as u64) < most + extra {
@@ -228,7 +229,8 @@ fn beyond(old: &Value, new: &Value, rng: &mut Rng) -> Vec<Value> {
     {
         out.push(Value::String(word(rng).chars().cycle().take(least as usize - 1).collect()));
     }
-    for (key, step) in [("maximum", 1i64), ("exclusiveMaximum", 0), ("minimum", -1), ("exclusiveMinimum", 0)] {
+    for (key, step) in [("maximum", 1i64), ("exclusiveMaximum", 0), ("minimum", -1), ("exclusiveMinimum", 0)]
+    {
         if new.get(key) == old.get(key) {
             continue;
         }

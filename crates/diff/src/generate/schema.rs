@@ -107,15 +107,15 @@ pub(super) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
                     mine.extend(more);
                 }
             }
-            ("minimum" | "minLength" | "minItems" | "minProperties" | "exclusiveMinimum", Some(mine)) => {
-                if value.as_f64() > mine.as_f64() {
-                    *mine = value;
-                }
+            ("minimum" | "minLength" | "minItems" | "minProperties" | "exclusiveMinimum", Some(mine))
+                if value.as_f64() > mine.as_f64() =>
+            {
+                *mine = value;
             }
-            ("maximum" | "maxLength" | "maxItems" | "maxProperties" | "exclusiveMaximum", Some(mine)) => {
-                if value.as_f64() < mine.as_f64() {
-                    *mine = value;
-                }
+            ("maximum" | "maxLength" | "maxItems" | "maxProperties" | "exclusiveMaximum", Some(mine))
+                if value.as_f64() < mine.as_f64() =>
+            {
+                *mine = value;
             }
             ("enum", Some(Value::Array(mine))) => {
                 if let Value::Array(other) = value {

@@ -3,8 +3,9 @@
 use super::Rng;
 
 const WORDS: [&str; 24] = [
-    "amber", "basket", "cedar", "delta", "ember", "fjord", "garnet", "harbor", "indigo", "juniper", "kettle", "lantern",
-    "meadow", "nectar", "orchid", "pepper", "quartz", "raven", "saffron", "timber", "umber", "velvet", "willow", "zephyr",
+    "amber", "basket", "cedar", "delta", "ember", "fjord", "garnet", "harbor", "indigo", "juniper", "kettle",
+    "lantern", "meadow", "nectar", "orchid", "pepper", "quartz", "raven", "saffron", "timber", "umber",
+    "velvet", "willow", "zephyr",
 ];
 
 pub(super) fn word(rng: &mut Rng) -> String {
@@ -29,7 +30,9 @@ pub(super) fn readable(name: &str, rng: &mut Rng) -> String {
 }
 
 pub(super) fn format_text(format: &str, rng: &mut Rng) -> Option<String> {
-    let date = |rng: &mut Rng| format!("20{:02}-{:02}-{:02}", 20 + rng.below(10), 1 + rng.below(12), 1 + rng.below(28));
+    let date = |rng: &mut Rng| {
+        format!("20{:02}-{:02}-{:02}", 20 + rng.below(10), 1 + rng.below(12), 1 + rng.below(28))
+    };
     let time = |rng: &mut Rng| format!("{:02}:{:02}:{:02}", rng.below(24), rng.below(60), rng.below(60));
     Some(match format {
         "date" => date(rng),

@@ -84,7 +84,13 @@ impl<'a> Generator<'a> {
             Some(one) => of_type(one).unwrap_or_default(),
             None => {
                 let has = |keys: &[&str]| keys.iter().any(|k| flat.contains_key(*k));
-                if has(&["properties", "required", "additionalProperties", "patternProperties", "minProperties"]) {
+                if has(&[
+                    "properties",
+                    "required",
+                    "additionalProperties",
+                    "patternProperties",
+                    "minProperties",
+                ]) {
                     "object"
                 } else if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) {
                     "array"
@@ -186,7 +192,8 @@ impl<'a> Generator<'a> {
         }
         if let Some(most) = flat.get("maxProperties").and_then(Value::as_u64) {
             let required = strings(flat.get("required"));
-            let spare: Vec<String> = out.keys().filter(|k| !required.contains(&k.as_str())).cloned().collect();
+            let spare: Vec<String> =
+                out.keys().filter(|k| !required.contains(&k.as_str())).cloned().collect();
             for name in spare {
                 if out.len() as u64 > most {
                     out.remove(&name);
@@ -198,7 +205,8 @@ impl<'a> Generator<'a> {
 
     fn array(&self, flat: &Map<String, Value>, name: &str, rng: &mut Rng, depth: usize) -> Option<Value> {
         let least = flat.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(256);
-        let most = flat.get("maxItems").and_then(Value::as_u64).unwrap_or(least + 3).max(least).min(least + 3);
+        let most =
+            flat.get("maxItems").and_then(Value::as_u64).unwrap_or(least + 3).max(least).min(least + 3);
         let deep = depth >= MAX_DEPTH;
         let mut length = if deep { least } else { least + rng.below(most - least + 1) };
         let mut prefix: Vec<&Value> = Vec::new();

@@ -233,7 +233,10 @@ impl Clocks {
     fn write(&mut self, ts: Timestamp, out: &mut dyn Write, made: &mut Made) -> anyhow::Result<()> {
         if self.mirrored && made.calls == self.calls_before {
             let upstream = UpstreamLine { from: made.calls, to: made.calls, through: ts };
-            serde_json::to_writer(&mut *out, &CoverageLine { r#type: "coverage", schema_version: 1, upstream })?;
+            serde_json::to_writer(
+                &mut *out,
+                &CoverageLine { r#type: "coverage", schema_version: 1, upstream },
+            )?;
             out.write_all(b"\n")?;
             made.coverage += 1;
         }
@@ -330,9 +333,8 @@ struct Pool {
 
 impl Maker {
     fn new(traffic: &Traffic, rng: Rng, mirrored: bool) -> anyhow::Result<Self> {
-        let judge = Judge::new(traffic).with_context(|| {
-            format!("preparing {} against {}", traffic.current_id, traffic.candidate_id)
-        })?;
+        let judge = Judge::new(traffic)
+            .with_context(|| format!("preparing {} against {}", traffic.current_id, traffic.candidate_id))?;
         let mut maker =
             Self { judge, rng, mirrored, agreeing: Pool::default(), showing: BTreeMap::new(), base: None };
         maker.try_all(traffic)?;
@@ -359,7 +361,10 @@ impl Maker {
                         traffic.tool_id
                     );
                 } else if !SHOWN_BY_OUTCOMES.contains(category) {
-                    bail!("{category} cannot be simulated; these can, beside those of arguments: {}", known_outcomes());
+                    bail!(
+                        "{category} cannot be simulated; these can, beside those of arguments: {}",
+                        known_outcomes()
+                    );
                 }
             }
         }
@@ -458,7 +463,11 @@ impl Maker {
             arguments: &arguments,
             fidelity: "raw",
             outcome: Value::Object(outcome),
-            envelope: EnvelopeLine { agent_id: &call.agent, session_id: &call.session, run_id: &call.session },
+            envelope: EnvelopeLine {
+                agent_id: &call.agent,
+                session_id: &call.session,
+                run_id: &call.session,
+            },
             upstream: self.mirrored.then_some(UpstreamLine { from: n, to: n + 1, through: call.ts }),
             candidates,
         };
@@ -473,7 +482,9 @@ impl Maker {
             let judge = &self.judge;
             lastcall_diff::valid(schema, &mut self.rng, &mut |v| judge.output_accepts(v))
         });
-        declared.unwrap_or_else(|| json!({"reference": format!("R-{:06}", self.rng.below(1_000_000)), "state": "done"}))
+        declared.unwrap_or_else(
+            || json!({"reference": format!("R-{:06}", self.rng.below(1_000_000)), "state": "done"}),
+        )
     }
 }
 
@@ -534,7 +545,8 @@ fn candidate_answer(aim: Option<Category>, status: Status, result: &Value) -> Ma
             answer(status, &changed)
         }
         (Some(Category::OutcomeTypeChanged), Some(object), Some(key)) => {
-            let other = if object.get(&key).is_some_and(Value::is_string) { json!(7) } else { json!("seven") };
+            let other =
+                if object.get(&key).is_some_and(Value::is_string) { json!(7) } else { json!("seven") };
             object.insert(key, other);
             answer(status, &changed)
         }
@@ -557,7 +569,10 @@ mod tests {
                 let calls = vec![per_day; 14];
                 let days = spread(rate, &calls);
                 let total: u64 = days.iter().sum();
-                assert!((total as f64 - rate * (14 * per_day) as f64).abs() <= 0.5 + 1e-9, "{rate} {per_day}");
+                assert!(
+                    (total as f64 - rate * (14 * per_day) as f64).abs() <= 0.5 + 1e-9,
+                    "{rate} {per_day}"
+                );
                 for n in days {
                     assert!((n as f64 - rate * per_day as f64).abs() < 1.0 + 1e-9, "{rate} {per_day}");
                     assert!(n <= per_day);

@@ -42,7 +42,17 @@ pub fn refund(from: Day, seed: u64) -> anyhow::Result<Shape> {
         }
     });
     let days = vec![DayShape { calls: 40, showing: vec![(Category::RequiredRemoved, 40)] }; 14];
-    one("refund_tool", "refund_tool@1", "refund_tool@2", &current, &candidate, Effect::Write, days, from, seed)
+    one(
+        "refund_tool",
+        "refund_tool@1",
+        "refund_tool@2",
+        &current,
+        &candidate,
+        Effect::Write,
+        days,
+        from,
+        seed,
+    )
 }
 
 /// 40,000 calls over fourteen days, evenly spread, with the daily disagreements of the worked example: notes that are
@@ -67,8 +77,17 @@ pub fn worked_example(from: Day, seed: u64) -> anyhow::Result<Shape> {
         .zip(even(WORKED_CALLS, 14))
         .map(|(n, calls)| DayShape { calls, showing: vec![(Category::RangeTightened, *n)] })
         .collect();
-    one("shop.place_order", "shop.place_order@1", "shop.place_order@2", &definition(400), &definition(120), Effect::Write,
-        days, from, seed)
+    one(
+        "shop.place_order",
+        "shop.place_order@1",
+        "shop.place_order@2",
+        &definition(400),
+        &definition(120),
+        Effect::Write,
+        days,
+        from,
+        seed,
+    )
 }
 
 /// `total` in `parts` that differ by one at most.
