@@ -45,8 +45,8 @@ impl Rng {
 }
 
 const WORDS: [&str; 16] = [
-    "alpha", "order", "flight", "report", "invoice", "ticket", "summary", "weather", "customer", "stock", "record",
-    "result", "region", "price", "note", "index",
+    "alpha", "order", "flight", "report", "invoice", "ticket", "summary", "weather", "customer", "stock",
+    "record", "result", "region", "price", "note", "index",
 ];
 
 fn words(rng: &mut Rng, n: usize) -> String {
@@ -95,9 +95,7 @@ pub fn make(data: &Path, dir: &Path, count: u64) -> Result<Made> {
     let contracts_file = dir.join("contracts.json");
     let table: serde_json::Map<String, Value> = tools
         .values()
-        .map(|(id, old, new)| {
-            (id.clone(), json!([old.definition.input_schema, new.definition.input_schema]))
-        })
+        .map(|(id, old, new)| (id.clone(), json!([old.definition.input_schema, new.definition.input_schema])))
         .collect();
     std::fs::write(&contracts_file, Value::Object(table).to_string())?;
     let ledger = dir.join("ledger");
@@ -120,13 +118,13 @@ fn events(
         let (reference, arguments) = &usable[(i % usable.len() as u64) as usize];
         let Some((id, ..)) = tools.get(reference) else { continue };
         let mut used = arguments.clone();
-        if rng.below(50) == 0 {
-            if let Some(members) = used.as_object_mut() {
-                let key = members.keys().next().cloned();
-                match key {
-                    Some(key) if rng.below(2) == 0 => drop(members.remove(&key)),
-                    _ => drop(members.insert(format!("extra_{}", words(&mut rng, 1)), json!(words(&mut rng, 2)))),
-                }
+        if rng.below(50) == 0
+            && let Some(members) = used.as_object_mut()
+        {
+            let key = members.keys().next().cloned();
+            match key {
+                Some(key) if rng.below(2) == 0 => drop(members.remove(&key)),
+                _ => drop(members.insert(format!("extra_{}", words(&mut rng, 1)), json!(words(&mut rng, 2)))),
             }
         }
         let items: Vec<Value> = (0..2 + rng.below(3))
@@ -136,7 +134,8 @@ fn events(
             })
             .collect();
         let notes = 4 + rng.below(12);
-        let result = json!({"ok": true, "total": rng.below(500), "items": items, "note": words(&mut rng, notes)});
+        let result =
+            json!({"ok": true, "total": rng.below(500), "items": items, "note": words(&mut rng, notes)});
         let mut theirs = result.clone();
         if rng.below(10) == 0 {
             theirs["total"] = json!(rng.below(500));

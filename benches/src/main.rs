@@ -55,13 +55,16 @@ fn bench() -> Result<()> {
         None => root.join("../shared/data"),
     };
     if !data.join("calls.jsonl").exists() {
-        println!("bench: skipped, the real calls are not here (set LASTCALL_DATA to the folder with calls.jsonl)");
+        println!(
+            "bench: skipped, the real calls are not here (set LASTCALL_DATA to the folder with calls.jsonl)"
+        );
         return Ok(());
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let dir = target.join("bench");
     std::fs::create_dir_all(&dir)?;
-    let count: u64 = std::env::var("LASTCALL_BENCH_EVENTS").ok().and_then(|v| v.parse().ok()).unwrap_or(200_000);
+    let count: u64 =
+        std::env::var("LASTCALL_BENCH_EVENTS").ok().and_then(|v| v.parse().ok()).unwrap_or(200_000);
     let rounds: usize = std::env::var("LASTCALL_BENCH_ROUNDS").ok().and_then(|v| v.parse().ok()).unwrap_or(5);
     let lastcall = target.join("release/lastcall");
     if !lastcall.exists() {

@@ -39,7 +39,8 @@ impl<'p> ArgumentComparison<'p> {
 
     fn is_explained(&self, pointer: &str) -> bool {
         self.explained.iter().any(|e| {
-            !e.is_empty() && (pointer == e || pointer.strip_prefix(e.as_str()).is_some_and(|r| r.starts_with('/')))
+            !e.is_empty()
+                && (pointer == e || pointer.strip_prefix(e.as_str()).is_some_and(|r| r.starts_with('/')))
         })
     }
 
@@ -152,7 +153,9 @@ impl<'p> ArgumentComparison<'p> {
                     self.rules.insert("enum_case");
                     return true;
                 }
-                let instant = |s: &str| DateTime::parse_from_rfc3339(s).ok().map(|t| (t.timestamp(), t.timestamp_subsec_nanos()));
+                let instant = |s: &str| {
+                    DateTime::parse_from_rfc3339(s).ok().map(|t| (t.timestamp(), t.timestamp_subsec_nanos()))
+                };
                 if n.dates.has(pointer) && instant(&x).is_some() && instant(&x) == instant(&y) {
                     self.rules.insert("dates");
                     return true;
@@ -171,7 +174,8 @@ impl<'p> ArgumentComparison<'p> {
                 }
                 false
             }
-            (Literal::Text(text), Literal::Number(number)) | (Literal::Number(number), Literal::Text(text)) => {
+            (Literal::Text(text), Literal::Number(number))
+            | (Literal::Number(number), Literal::Text(text)) => {
                 let text = text.trim();
                 let same = is_number(text)
                     && Decimal::same(text, number)
@@ -191,7 +195,8 @@ impl<'p> ArgumentComparison<'p> {
         let current = &self.pair.current;
         let Some((last, up)) = path.split_last() else { return false };
         let parent = current.at(self.arguments, up);
-        let of_list = self.arguments.pointer(&up.iter().map(|t| format!("/{}", escape(t))).collect::<String>());
+        let of_list =
+            self.arguments.pointer(&up.iter().map(|t| format!("/{}", escape(t))).collect::<String>());
         let nodes = match (of_list, last.parse::<usize>()) {
             (Some(Value::Array(_)), Ok(index)) => current.item(&parent, index),
             _ => current.member(&parent, last),

@@ -48,8 +48,7 @@ pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &Parse
         Ok(parsed) => parsed,
         Err(reason) => {
             let refused = call.outcome.status == Status::InvalidArguments;
-            let result =
-                if refused { ComparisonResult::BothRejected } else { ComparisonResult::Unresolved };
+            let result = if refused { ComparisonResult::BothRejected } else { ComparisonResult::Unresolved };
             return ended(result, *reason, Evidence::default());
         }
     };
@@ -57,7 +56,7 @@ pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &Parse
         return ended(ComparisonResult::Unresolved, Reason::Normalized, Evidence::default());
     }
     let row = call.candidates.iter().find(|c| *c.contract_id == *pair.candidate.id);
-    if row.is_none() && (!call.candidates.is_empty() || call.upstream.is_some()) {
+    if row.is_none() && (call.mirrored || !call.candidates.is_empty()) {
         return ended(ComparisonResult::Unresolved, Reason::NoCandidate, Evidence::default());
     }
     if let Some((result, reason)) = row.and_then(not_observed) {
@@ -119,10 +118,10 @@ impl Finding {
 impl<'w> Work<'w, '_> {
     fn run(mut self) -> Comparison {
         let mut findings = Vec::new();
-        if let Some(row) = self.row.filter(|r| r.input == CandidateInput::Adapted) {
-            if let Some(done) = self.adapt(row, &mut findings) {
-                return done;
-            }
+        if let Some(row) = self.row.filter(|r| r.input == CandidateInput::Adapted)
+            && let Some(done) = self.adapt(row, &mut findings)
+        {
+            return done;
         }
         let evidence = Evidence { validation: true, ..Evidence::default() };
         let input = self.adapted.as_ref().map_or(&self.parsed.value, |p| &p.value);
@@ -156,11 +155,17 @@ impl<'w> Work<'w, '_> {
 
         match (current_accepts, candidate_accepts) {
             (false, false) => {
-                return Comparison { reason: None, ..ended(ComparisonResult::BothRejected, Reason::Widened, evidence) };
+                return Comparison {
+                    reason: None,
+                    ..ended(ComparisonResult::BothRejected, Reason::Widened, evidence)
+                };
             }
             (false, true) => return ended(ComparisonResult::Excluded, Reason::Widened, evidence),
             (true, false) => {
-                if unenforced && !candidate_refused_by_run && theirs.iter().all(|c| own.iter().any(|o| o.same_as(c))) {
+                if unenforced
+                    && !candidate_refused_by_run
+                    && theirs.iter().all(|c| own.iter().any(|o| o.same_as(c)))
+                {
                     return ended(ComparisonResult::BothRejected, Reason::BothUnenforced, evidence);
                 }
                 self.refused(&own, &theirs, unenforced, candidate_refused_by_run, &mut findings);
@@ -180,15 +185,16 @@ impl<'w> Work<'w, '_> {
             }
         }
         let mut evidence = evidence;
-        if current_accepts && candidate_accepts {
-            if let Some(row) = self.row {
-                if self.adapted.is_none() {
-                    self.arguments(row, &mut findings, &mut rules, &mut evidence);
-                }
-                match self.outcome(row, &mut findings, &mut evidence) {
-                    Ok(()) => {}
-                    Err(reason) => return ended(ComparisonResult::Excluded, reason, evidence),
-                }
+        if current_accepts
+            && candidate_accepts
+            && let Some(row) = self.row
+        {
+            if self.adapted.is_none() {
+                self.arguments(row, &mut findings, &mut rules, &mut evidence);
+            }
+            match self.outcome(row, &mut findings, &mut evidence) {
+                Ok(()) => {}
+                Err(reason) => return ended(ComparisonResult::Excluded, reason, evidence),
             }
         }
         self.finish(findings, rules, evidence)
@@ -380,7 +386,8 @@ impl<'w> Work<'w, '_> {
             };
             match rename {
                 Some((to, declared)) if required || declared => {
-                    let category = if required { Category::RequiredRenamed } else { Category::OptionalRenamed };
+                    let category =
+                        if required { Category::RequiredRenamed } else { Category::OptionalRenamed };
                     let cause = closed.or(missing).and_then(|i| refusals.get(i));
                     let (keyword, location) =
                         cause.map_or((None, None), |c| (c.keyword.clone(), c.location.clone()));
@@ -466,7 +473,8 @@ impl<'w> Work<'w, '_> {
                 Category::DefaultChanged => {
                     let path: Vec<String> = tokens(&finding.field).collect();
                     let new = &self.pair.candidate;
-                    let default = conjuncts_default(&new.doc, &new.at(&self.parsed.value, &path)).map(Value::to_string);
+                    let default =
+                        conjuncts_default(&new.doc, &new.at(&self.parsed.value, &path)).map(Value::to_string);
                     let default = default.as_deref().and_then(Literal::parse);
                     if default.is_some_and(|d| b.at(&finding.field).is_some_and(|v| v.same(&d))) {
                         explained.push(finding.field.clone());
@@ -478,7 +486,8 @@ impl<'w> Work<'w, '_> {
         let mut comparison = ArgumentComparison::new(self.pair, &self.parsed.value, &explained);
         comparison.compare(&a, &b);
         let ArgumentComparison { found, rules: used, .. } = comparison;
-        findings.extend(moved.into_iter().chain(found).map(|(field, category)| Finding::plain(field, category)));
+        findings
+            .extend(moved.into_iter().chain(found).map(|(field, category)| Finding::plain(field, category)));
         rules.extend(used);
     }
 
@@ -523,7 +532,8 @@ impl<'w> Work<'w, '_> {
             // in a list of objects the other categories name /key, as if the union of its elements were one object
             let of_union = tokens(&field).skip(1).map(|t| format!("/{}", escape(&t))).collect::<String>();
             let in_list = field.split('/').nth(1).is_some_and(|t| t.parse::<usize>().is_ok());
-            if !named.contains(&field) && !(in_list && named.contains(&of_union)) {
+            let is_named = named.contains(&field) || (in_list && named.contains(&of_union));
+            if !is_named {
                 findings.push(Finding {
                     keyword: Some(keyword),
                     location: Some(location),
@@ -548,7 +558,9 @@ impl<'w> Work<'w, '_> {
         };
         let Ok(adapted) = parse_arguments(made) else { return failed(self) };
         let map = self.pair.adapter.clone().unwrap_or_default();
-        let (Some(mut expected), Some(theirs)) = (Literal::parse(argument_text(self.call)), Literal::parse(made)) else {
+        let (Some(mut expected), Some(theirs)) =
+            (Literal::parse(argument_text(self.call)), Literal::parse(made))
+        else {
             return failed(self);
         };
         for drop in &map.drop {
@@ -606,7 +618,15 @@ impl<'w> Work<'w, '_> {
                     let Some(up) = path.get(..n) else { return false };
                     let nodes = side.anything_at(value, up);
                     let keys: &[&str] = if n == path.len() {
-                        &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum", "const"]
+                        &[
+                            "minimum",
+                            "maximum",
+                            "exclusiveMinimum",
+                            "exclusiveMaximum",
+                            "multipleOf",
+                            "enum",
+                            "const",
+                        ]
                     } else {
                         &["enum", "const", "uniqueItems"]
                     };
@@ -656,13 +676,16 @@ impl<'w> Work<'w, '_> {
             let Ok(index) = u16::try_from(index) else { break };
             let at = |d: &Discrepancy| match place.kind {
                 // shown by what the closed object refuses inside
-                PlaceKind::ObjectClosed => {
-                    d.field.rfind('/').and_then(|i| d.field.get(..i)).is_some_and(|up| place.pattern.matches(up))
-                }
+                PlaceKind::ObjectClosed => d
+                    .field
+                    .rfind('/')
+                    .and_then(|i| d.field.get(..i))
+                    .is_some_and(|up| place.pattern.matches(up)),
                 _ => place.pattern.matches(&d.field),
             };
-            let hit =
-                discrepancies.iter().any(|d| d.severity >= Severity::Warn && at(d) && place_shows(place.kind, d));
+            let hit = discrepancies
+                .iter()
+                .any(|d| d.severity >= Severity::Warn && at(d) && place_shows(place.kind, d));
             if hit {
                 disagreed.push(index);
             }
@@ -689,11 +712,15 @@ fn place_shows(kind: PlaceKind, d: &Discrepancy) -> bool {
         ),
         PlaceKind::PropertyAdded => false,
         PlaceKind::RequiredAdded => matches!(d.category, C::RequiredAdded | C::RequiredNullableAdded),
-        PlaceKind::TypeNarrowed => matches!(d.category, C::TypeChanged | C::NullRefused | C::UnenforcedRefused),
+        PlaceKind::TypeNarrowed => {
+            matches!(d.category, C::TypeChanged | C::NullRefused | C::UnenforcedRefused)
+        }
         PlaceKind::EnumValueRemoved => {
             matches!(d.category, C::EnumValueRemoved | C::EnumCaseChanged | C::UnenforcedRefused)
         }
-        PlaceKind::BoundTightened => matches!(d.category, C::RangeTightened | C::RefusedOther | C::UnenforcedRefused),
+        PlaceKind::BoundTightened => {
+            matches!(d.category, C::RangeTightened | C::RefusedOther | C::UnenforcedRefused)
+        }
         PlaceKind::DefaultChanged => d.category == C::DefaultChanged,
         PlaceKind::ObjectClosed => {
             matches!(d.category, C::UndeclaredRefused | C::OptionalRefused | C::RequiredRemoved)
@@ -757,7 +784,10 @@ fn imprecise_places(tree: &Literal<'_>, pointer: &str, out: &mut Vec<String>) {
     match tree {
         Literal::Number(literal) if !is_precise(literal) => out.push(pointer.to_owned()),
         Literal::List(items) => {
-            items.iter().enumerate().for_each(|(i, v)| imprecise_places(v, &join(pointer, &i.to_string()), out));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(i, v)| imprecise_places(v, &join(pointer, &i.to_string()), out));
         }
         Literal::Object(members) => {
             members.iter().for_each(|(k, v)| imprecise_places(v, &join(pointer, k), out));

@@ -127,7 +127,10 @@ impl PairConfig {
         for (i, rename) in self.renames.iter().enumerate() {
             for (key, pointer) in [("from", &rename.from), ("to", &rename.to)] {
                 if !pointer.starts_with('/') {
-                    out.push((format!("/renames/{i}/{key}"), "write a JSON Pointer, such as /customer".to_owned()));
+                    out.push((
+                        format!("/renames/{i}/{key}"),
+                        "write a JSON Pointer, such as /customer".to_owned(),
+                    ));
                 }
             }
         }

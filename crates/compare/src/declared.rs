@@ -60,17 +60,20 @@ fn walk(
                 let Some(Value::Object(table)) = node.get("properties") else { continue };
                 for (key, _) in table.iter().filter(|(k, _)| !members.contains_key(*k)) {
                     let named = |nodes: &[&Value]| {
-                        nodes.iter().any(|n| n.get("properties").is_some_and(|p| p.get(key.as_str()).is_some()))
+                        nodes
+                            .iter()
+                            .any(|n| n.get("properties").is_some_and(|p| p.get(key.as_str()).is_some()))
                     };
                     if !named(candidate) {
                         continue;
                     }
                     let (o, n) = (old.member(current, key), new.member(candidate, key));
-                    let same = match (default_of(&conjuncts(&old.doc, &o)), default_of(&conjuncts(&new.doc, &n))) {
-                        (None, None) => true,
-                        (Some(a), Some(b)) => same_value(a, b),
-                        _ => false,
-                    };
+                    let same =
+                        match (default_of(&conjuncts(&old.doc, &o)), default_of(&conjuncts(&new.doc, &n))) {
+                            (None, None) => true,
+                            (Some(a), Some(b)) => same_value(a, b),
+                            _ => false,
+                        };
                     if !same {
                         out.push(Found::Default { field: join(pointer, key) });
                     }
@@ -100,7 +103,9 @@ pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
         (Value::Number(x), Value::Number(y)) => {
             x == y || (x.is_f64() || y.is_f64()) && x.as_f64() == y.as_f64()
         }
-        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(v, w)| same_value(v, w)),
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(v, w)| same_value(v, w))
+        }
         (Value::Object(x), Value::Object(y)) => {
             x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| same_value(v, w)))
         }
@@ -109,6 +114,9 @@ pub(crate) fn same_value(a: &Value, b: &Value) -> bool {
 }
 
 /// The default among nodes and what applies with them.
-pub(crate) fn conjuncts_default<'a>(doc: &'a lastcall_diff::SchemaDoc, nodes: &[&'a Value]) -> Option<&'a Value> {
+pub(crate) fn conjuncts_default<'a>(
+    doc: &'a lastcall_diff::SchemaDoc,
+    nodes: &[&'a Value],
+) -> Option<&'a Value> {
     default_of(&conjuncts(doc, nodes))
 }

@@ -44,7 +44,9 @@ impl<'a> Literal<'a> {
             }
             b'[' => {
                 let items: Vec<&'a RawValue> = serde_json::from_str(text).ok()?;
-                Self::List(items.into_iter().map(|raw| Self::read(raw.get(), level + 1)).collect::<Option<_>>()?)
+                Self::List(
+                    items.into_iter().map(|raw| Self::read(raw.get(), level + 1)).collect::<Option<_>>()?,
+                )
             }
             b'"' => Self::Text(serde_json::from_str::<Borrowed<'a>>(text).ok()?.0),
             b't' | b'f' => Self::Bool(serde_json::from_str(text).ok()?),

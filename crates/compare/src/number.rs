@@ -32,7 +32,8 @@ impl Decimal {
         if leading == all.len() {
             return Some(Self { negative: false, digits: Vec::new(), exponent: 0 }); // -0 is 0
         }
-        let exponent = exponent.checked_add(i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()?)?;
+        let exponent =
+            exponent.checked_add(i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()?)?;
         Some(Self { negative, digits: all.get(leading..all.len() - trailing)?.to_vec(), exponent })
     }
 
@@ -64,21 +65,27 @@ mod tests {
 
     #[test]
     fn identity_is_by_value() {
-        for (a, b) in [("1", "1.0"), ("1", "1e0"), ("100", "1E2"), ("-0", "0.0"), ("19.90", "19.9"), ("0.001", "1e-3")]
+        for (a, b) in
+            [("1", "1.0"), ("1", "1e0"), ("100", "1E2"), ("-0", "0.0"), ("19.90", "19.9"), ("0.001", "1e-3")]
         {
             assert!(Decimal::same(a, b), "{a} {b}");
         }
-        for (a, b) in [("9007199254740993", "9007199254740992"), ("1", "-1"), ("0.1", "0.10000000000000001")] {
+        for (a, b) in [("9007199254740993", "9007199254740992"), ("1", "-1"), ("0.1", "0.10000000000000001")]
+        {
             assert!(!Decimal::same(a, b), "{a} {b}");
         }
     }
 
     #[test]
     fn precision_is_the_shortest_decimal() {
-        for literal in ["1.0", "1e2", "19.90", "0.30000000000000004", "9007199254740992", "0", "5e-324", "1e308"] {
+        for literal in
+            ["1.0", "1e2", "19.90", "0.30000000000000004", "9007199254740992", "0", "5e-324", "1e308"]
+        {
             assert!(is_precise(literal), "{literal}");
         }
-        for literal in ["9007199254740993", "0.1000000000000000055", "1e400", "1e-400", "123456789012345678901"] {
+        for literal in
+            ["9007199254740993", "0.1000000000000000055", "1e400", "1e-400", "123456789012345678901"]
+        {
             assert!(!is_precise(literal), "{literal}");
         }
     }

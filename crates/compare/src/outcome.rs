@@ -59,7 +59,11 @@ impl<'a> Ended<'a> {
 }
 
 /// Differences between two outcomes, as (field, category).
-pub(crate) fn compare_outcomes(current: Ended<'_>, candidate: Ended<'_>, depth: Depth) -> Vec<(String, Category)> {
+pub(crate) fn compare_outcomes(
+    current: Ended<'_>,
+    candidate: Ended<'_>,
+    depth: Depth,
+) -> Vec<(String, Category)> {
     let whole = |category| vec![(String::new(), category)];
     let (a, b) = (current.status, candidate.status);
     if b == Status::PlatformError && a != Status::PlatformError {
@@ -73,7 +77,8 @@ pub(crate) fn compare_outcomes(current: Ended<'_>, candidate: Ended<'_>, depth: 
         (false, true) => whole(Category::OutcomeRecovered),
         (false, false) => {
             let differs = |x: Option<&str>, y: Option<&str>| matches!((x, y), (Some(x), Some(y)) if x != y);
-            let changed = a != b || differs(current.class, candidate.class) || differs(current.code, candidate.code);
+            let changed =
+                a != b || differs(current.class, candidate.class) || differs(current.code, candidate.code);
             if depth == Depth::Full && changed { whole(Category::OutcomeErrorChanged) } else { Vec::new() }
         }
         (true, true) if depth == Depth::Full && !current.partial && !candidate.partial => {
@@ -84,10 +89,10 @@ pub(crate) fn compare_outcomes(current: Ended<'_>, candidate: Ended<'_>, depth: 
 }
 
 fn compare_results(current: Ended<'_>, candidate: Ended<'_>) -> Vec<(String, Category)> {
-    if let (Some(a), Some(b)) = (current.result.get(), candidate.result.get()) {
-        if a == b {
-            return Vec::new();
-        }
+    if let (Some(a), Some(b)) = (current.result.get(), candidate.result.get())
+        && a == b
+    {
+        return Vec::new();
     }
     let (Some(a), Some(b)) = (Shape::of(current), Shape::of(candidate)) else { return Vec::new() };
     let mut out = Vec::new();
@@ -145,7 +150,8 @@ impl<'a> Shape<'a> {
     fn of_text(text: &'a str) -> Option<Self> {
         match json_type(text) {
             "object" => {
-                let keys = members(text)?.into_iter().map(|(k, v)| (k, [json_type(v.get())].into())).collect();
+                let keys =
+                    members(text)?.into_iter().map(|(k, v)| (k, [json_type(v.get())].into())).collect();
                 Some(Self::Keys { list: false, keys })
             }
             "array" => {
@@ -155,7 +161,8 @@ impl<'a> Shape<'a> {
                 }
                 let mut union: BTreeMap<Cow<'a, str>, BTreeSet<&'static str>> = BTreeMap::new();
                 for item in &items {
-                    let Some(element) = (json_type(item.get()) == "object").then(|| members(item.get())).flatten()
+                    let Some(element) =
+                        (json_type(item.get()) == "object").then(|| members(item.get())).flatten()
                     else {
                         return Some(Self::Other("array"));
                     };
@@ -195,7 +202,9 @@ fn json_type(text: &str) -> &'static str {
 /// MCP results: `structuredContent`, else a single text block that is JSON, else `None` (opaque). Anything that is no
 /// MCP result is itself.
 fn unwrapped(text: &str) -> Option<Cow<'_, str>> {
-    if json_type(text) != "object" || !(text.contains("\"content\"") || text.contains("\"structuredContent\"")) {
+    if json_type(text) != "object"
+        || !(text.contains("\"content\"") || text.contains("\"structuredContent\""))
+    {
         return Some(Cow::Borrowed(text));
     }
     let top = members(text)?;
@@ -216,7 +225,8 @@ fn unwrapped(text: &str) -> Option<Cow<'_, str>> {
     }
     let inner = block.get("text")?.as_str()?;
     let inner_type = json_type(inner);
-    let is_json = matches!(inner_type, "object" | "array") && serde_json::from_str::<&RawValue>(inner).is_ok();
+    let is_json =
+        matches!(inner_type, "object" | "array") && serde_json::from_str::<&RawValue>(inner).is_ok();
     is_json.then(|| Cow::Owned(inner.to_owned()))
 }
 

@@ -169,7 +169,10 @@ fn each_number(text: &str, mut see: impl FnMut(&str)) {
             }
             b'-' | b'0'..=b'9' => {
                 let start = i;
-                while bytes.get(i).is_some_and(|b| matches!(b, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')) {
+                while bytes
+                    .get(i)
+                    .is_some_and(|b| matches!(b, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9'))
+                {
                     i += 1;
                 }
                 see(text.get(start..i).unwrap_or_default());

@@ -95,7 +95,12 @@ fn unexplained(cause: Cause) -> Complaint {
 }
 
 /// Asks a schema. `hidden`: expressions whose giving up the validator would not show.
-pub(crate) fn judge(validator: &Validator, doc: &SchemaDoc, hidden: &[Validator], value: &Value) -> Judgement {
+pub(crate) fn judge(
+    validator: &Validator,
+    doc: &SchemaDoc,
+    hidden: &[Validator],
+    value: &Value,
+) -> Judgement {
     if !hidden.is_empty() && any_string_gives_up(hidden, value) {
         return Judgement::Undecided;
     }
@@ -108,7 +113,7 @@ pub(crate) fn judge(validator: &Validator, doc: &SchemaDoc, hidden: &[Validator]
     }
     let mut out = Vec::new();
     let all: Vec<&ValidationError<'_>> = errors.iter().collect();
-    flatten(&all, doc, &mut out);
+    flatten(&all, doc, value, &mut out);
     if out.is_empty() {
         // A validator that refuses without saying why.
         out.push(unexplained(Cause::Other));
@@ -117,15 +122,14 @@ pub(crate) fn judge(validator: &Validator, doc: &SchemaDoc, hidden: &[Validator]
 }
 
 fn any_string_gives_up(hidden: &[Validator], value: &Value) -> bool {
-    let asks = |text: &Value| {
-        hidden.iter().any(|v| !v.is_valid(text) && v.iter_errors(text).any(|e| gave_up(&e)))
-    };
+    let asks =
+        |text: &Value| hidden.iter().any(|v| !v.is_valid(text) && v.iter_errors(text).any(|e| gave_up(&e)));
     match value {
         Value::String(_) => asks(value),
         Value::Array(items) => items.iter().any(|v| any_string_gives_up(hidden, v)),
-        Value::Object(members) => members
-            .iter()
-            .any(|(k, v)| asks(&Value::String(k.clone())) || any_string_gives_up(hidden, v)),
+        Value::Object(members) => {
+            members.iter().any(|(k, v)| asks(&Value::String(k.clone())) || any_string_gives_up(hidden, v))
+        }
         _ => false,
     }
 }
@@ -141,13 +145,13 @@ fn gave_up(error: &ValidationError<'_>) -> bool {
     }
 }
 
-fn flatten(errors: &[&ValidationError<'_>], doc: &SchemaDoc, out: &mut Vec<Complaint>) {
+fn flatten(errors: &[&ValidationError<'_>], doc: &SchemaDoc, root: &Value, out: &mut Vec<Complaint>) {
     for error in errors {
-        one(error, doc, out);
+        one(error, doc, root, out);
     }
 }
 
-fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
+fn one(error: &ValidationError<'_>, doc: &SchemaDoc, root: &Value, out: &mut Vec<Complaint>) {
     let place = error.instance_path().to_string();
     let location = error.schema_path().to_string();
     let keyword = error.kind().keyword().to_owned();
@@ -180,9 +184,10 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
         }
         // a closed object that declares nothing at all
         Kind::FalseSchema
-            if location.ends_with("/additionalProperties") || location.ends_with("/unevaluatedProperties") =>
+            if location.ends_with("/additionalProperties")
+                || location.ends_with("/unevaluatedProperties") =>
         {
-            match error.instance().as_object() {
+            match root.pointer(&place).and_then(Value::as_object) {
                 Some(members) => {
                     for key in members.keys() {
                         push(join(&place, key), Cause::Closed, Some(String::new()), Vec::new());
@@ -196,7 +201,9 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
             let allowed = options.as_array().cloned().unwrap_or_default();
             push(place, Cause::Enum, None, allowed);
         }
-        Kind::Constant { expected_value } => push(place, Cause::Enum, None, vec![expected_value.as_ref().clone()]),
+        Kind::Constant { expected_value } => {
+            push(place, Cause::Enum, None, vec![expected_value.as_ref().clone()])
+        }
         Kind::Minimum { .. }
         | Kind::Maximum { .. }
         | Kind::ExclusiveMinimum { .. }
@@ -212,11 +219,13 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, out: &mut Vec<Complaint>) {
         | Kind::Format { .. }
         | Kind::UniqueItems => push(place, Cause::Range, None, Vec::new()),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => match explain(context, &place) {
-            Explained::Branch(errors) => flatten(&errors.iter().collect::<Vec<_>>(), doc, out),
+            Explained::Branch(errors) => flatten(&errors.iter().collect::<Vec<_>>(), doc, root, out),
             Explained::Own(cause, allowed) => push(place, cause, None, allowed),
             Explained::Nothing => push(place, Cause::Combination, None, Vec::new()),
         },
-        Kind::OneOfMultipleValid { .. } | Kind::Not { .. } => push(place, Cause::Combination, None, Vec::new()),
+        Kind::OneOfMultipleValid { .. } | Kind::Not { .. } => {
+            push(place, Cause::Combination, None, Vec::new())
+        }
         _ => push(place, Cause::Other, None, Vec::new()),
     }
 }
@@ -240,10 +249,14 @@ fn meaning(keyword: &str, node: &Value) -> Value {
             }
         }
         Value::Object(members) => {
-            let text = |k: &str| matches!(k, "title" | "description" | "examples" | "$comment" | "deprecated");
+            let text =
+                |k: &str| matches!(k, "title" | "description" | "examples" | "$comment" | "deprecated");
             let in_table = matches!(keyword, "properties" | "$defs" | "definitions" | "patternProperties");
             let kept = members.iter().filter(|(k, v)| in_table || !text(k) || v.is_object());
-            Value::Object(kept.map(|(k, v)| (k.clone(), meaning(if in_table { "" } else { k }, v))).collect::<Map<_, _>>())
+            Value::Object(
+                kept.map(|(k, v)| (k.clone(), meaning(if in_table { "" } else { k }, v)))
+                    .collect::<Map<_, _>>(),
+            )
         }
         _ => node.clone(),
     }
@@ -258,8 +271,9 @@ enum Explained<'e> {
 /// comparison.md section 8, Combinations.
 fn explain<'e>(branches: &'e [Vec<ValidationError<'static>>], place: &str) -> Explained<'e> {
     let own = |error: &ValidationError<'_>| error.instance_path().as_str() == place;
-    let by_type =
-        |branch: &[ValidationError<'_>]| branch.iter().any(|e| own(e) && matches!(e.kind(), Kind::Type { .. }));
+    let by_type = |branch: &[ValidationError<'_>]| {
+        branch.iter().any(|e| own(e) && matches!(e.kind(), Kind::Type { .. }))
+    };
     let is_enum = |e: &ValidationError<'_>| matches!(e.kind(), Kind::Enum { .. } | Kind::Constant { .. });
     if branches.is_empty() {
         return Explained::Nothing;

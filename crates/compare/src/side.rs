@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use jsonschema::{PatternOptions, Validator, ValidatorMap};
-use lastcall_contract::{BACKTRACK_LIMIT, Contract, Definition, PatternEngine, validator_and_engine, validator_for};
+use lastcall_contract::{
+    BACKTRACK_LIMIT, Contract, Definition, PatternEngine, validator_and_engine, validator_for,
+};
 use lastcall_diff::{SchemaDoc, escape};
 use serde_json::Value;
 
@@ -44,7 +46,8 @@ impl Side {
             }
         };
         let schema = &definition.input_schema;
-        let (validator, engine) = validator_and_engine(schema, definition.draft).map_err(refuse("input schema"))?;
+        let (validator, engine) =
+            validator_and_engine(schema, definition.draft).map_err(refuse("input schema"))?;
         let output = match &definition.output_schema {
             None => None,
             Some(schema) => {
@@ -126,7 +129,9 @@ impl Side {
         }
         for key in ["dependentSchemas", "dependencies"] {
             if let (Some(Value::Object(table)), Value::Object(members)) = (node.get(key), value) {
-                queue.extend(table.iter().filter(|(k, v)| v.is_object() && members.contains_key(*k)).map(|(_, v)| v));
+                queue.extend(
+                    table.iter().filter(|(k, v)| v.is_object() && members.contains_key(*k)).map(|(_, v)| v),
+                );
             }
         }
     }
@@ -230,9 +235,10 @@ impl Side {
     pub fn declares(&self, nodes: &[&Value], key: &str) -> bool {
         nodes.iter().any(|node| {
             node.get("properties").is_some_and(|p| p.get(key).is_some())
-                || node.get("patternProperties").and_then(Value::as_object).is_some_and(|table| {
-                    table.keys().any(|expression| self.pattern_matches(expression, key))
-                })
+                || node
+                    .get("patternProperties")
+                    .and_then(Value::as_object)
+                    .is_some_and(|table| table.keys().any(|expression| self.pattern_matches(expression, key)))
         })
     }
 
@@ -296,7 +302,10 @@ pub(crate) fn names_null(doc: &SchemaDoc, nodes: &[&Value]) -> bool {
             let branches = node.get(*key).and_then(Value::as_array);
             branches.is_some_and(|b| b.iter().any(|branch| names_null(doc, &[branch])))
         });
-        (typed && (node.get("enum").is_none() || listed)) || (listed && node.get("type").is_none()) || constant || nested
+        (typed && (node.get("enum").is_none() || listed))
+            || (listed && node.get("type").is_none())
+            || constant
+            || nested
     })
 }
 
@@ -363,7 +372,13 @@ impl Found {
 
 /// Whether a union leads back to itself: the errors of such a schema grow exponentially with the value's depth.
 fn recursive_unions(doc: &SchemaDoc) -> bool {
-    fn visit<'a>(doc: &'a SchemaDoc, node: &'a Value, in_union: bool, path: &mut Vec<(usize, bool)>, budget: &mut u32) -> bool {
+    fn visit<'a>(
+        doc: &'a SchemaDoc,
+        node: &'a Value,
+        in_union: bool,
+        path: &mut Vec<(usize, bool)>,
+        budget: &mut u32,
+    ) -> bool {
         let id = std::ptr::from_ref(node).addr();
         if let Some(at) = path.iter().position(|(on, _)| *on == id) {
             return in_union || path.iter().skip(at).any(|(_, union)| *union);
@@ -378,7 +393,12 @@ fn recursive_unions(doc: &SchemaDoc) -> bool {
                 doc.reference(node).is_some_and(|target| visit(doc, target, false, path, budget))
                     || members
                         .iter()
-                        .filter(|(k, _)| !matches!(k.as_str(), "enum" | "const" | "default" | "examples" | "$defs" | "definitions"))
+                        .filter(|(k, _)| {
+                            !matches!(
+                                k.as_str(),
+                                "enum" | "const" | "default" | "examples" | "$defs" | "definitions"
+                            )
+                        })
                         .any(|(k, v)| visit(doc, v, matches!(k.as_str(), "anyOf" | "oneOf"), path, budget))
             }
             Value::Array(items) => items.iter().any(|v| visit(doc, v, in_union, path, budget)),

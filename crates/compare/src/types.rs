@@ -22,7 +22,8 @@ pub enum ComparisonResult {
 
 impl ComparisonResult {
     /// Every result.
-    pub const ALL: [Self; 5] = [Self::Agreed, Self::Disagreed, Self::BothRejected, Self::Excluded, Self::Unresolved];
+    pub const ALL: [Self; 5] =
+        [Self::Agreed, Self::Disagreed, Self::BothRejected, Self::Excluded, Self::Unresolved];
 
     /// The name on the wire.
     pub fn as_str(self) -> &'static str {

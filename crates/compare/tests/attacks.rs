@@ -31,6 +31,9 @@ fn run(old: &Value, new: &Value, call: Value, config: &PairConfig) -> Comparison
     for (key, value) in call.as_object().unwrap() {
         event[key] = value.clone();
     }
+    if call.get("candidates").is_none() {
+        event["type"] = json!("tool_call");
+    }
     let text = event.to_string();
     let Record::Call(call) = decode(text.as_bytes(), Preset::Native).unwrap().record else { panic!() };
     compare(&pair, &call)
@@ -53,9 +56,7 @@ fn nothing_is_lost_in_silence() {
     let s = json!({"type": "string"});
     let ab = object(json!({"a": s, "b": s}));
     let a = object(json!({"a": s}));
-    let with_ref = |default: &str| {
-        json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"type": "string", "default": default}}})
-    };
+    let with_ref = |default: &str| json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"type": "string", "default": default}}});
     let all_of = |default: &str| object(json!({"a": {"allOf": [{"type": "string", "default": default}]}}));
     let list = |items: Value| object(json!({"l": items}));
     let branches = |name: &str, first: Value, second: Value| {
@@ -147,7 +148,9 @@ fn nothing_is_lost_in_silence() {
         (
             "an argument that is named dependentRequired",
             object(json!({"dependentRequired": object(json!({"b": s}))})),
-            object(json!({"dependentRequired": {"type": "object", "properties": {"b": s}, "required": ["b"]}})),
+            object(
+                json!({"dependentRequired": {"type": "object", "properties": {"b": s}, "required": ["b"]}}),
+            ),
             json!({"dependentRequired": {}}),
             vec!["required_added /dependentRequired/b refused"],
         ),
@@ -173,7 +176,10 @@ fn renames_hold_at_every_use_of_a_shared_definition() {
     };
     let call = json!({"x": {"n": {"zip_code": "1"}}, "y": {"n": {"zip_code": "2"}}});
     let got = run(&doc("zip_code"), &doc("zipCode"), call, &PairConfig::default());
-    assert_eq!(found(&got), ["required_renamed /x/n/zip_code refused", "required_renamed /y/n/zip_code refused"]);
+    assert_eq!(
+        found(&got),
+        ["required_renamed /x/n/zip_code refused", "required_renamed /y/n/zip_code refused"]
+    );
 }
 
 #[test]
@@ -197,10 +203,12 @@ fn edits_without_meaning_are_the_same_reason() {
 
 #[test]
 fn an_explained_place_does_not_swallow_another_value() {
-    let config: PairConfig = serde_json::from_value(json!({"renames": [{"from": "/zip_code", "to": "/zipCode"}],
+    let config: PairConfig =
+        serde_json::from_value(json!({"renames": [{"from": "/zip_code", "to": "/zipCode"}],
         "map": {"severities": {"optional_renamed": "info", "default_changed": "info"}}}))
-    .unwrap();
-    let (old, new) = (object(json!({"zip_code": {"type": "string"}})), object(json!({"zipCode": {"type": "string"}})));
+        .unwrap();
+    let (old, new) =
+        (object(json!({"zip_code": {"type": "string"}})), object(json!({"zipCode": {"type": "string"}})));
     let used = |arguments: Value| {
         json!({"arguments": {"zip_code": "a"}, "candidates": [{"contract_id": "t@2", "executed": true, "status": "ok",
             "suppression": "replica", "arguments": arguments}]})
@@ -229,11 +237,14 @@ fn results_numbers_lists_and_folding() {
         assert_eq!(found(&run(&any, &any, result(ours, theirs), &plain)), ["outcome_type_changed "]);
     }
     assert!(found(&run(&any, &any, result(json!([]), json!([{"a": 1}])), &plain)).is_empty());
-    let typed = json!({"in": any, "out": {"type": "array", "items": object(json!({"a": {"type": "integer"}}))}});
+    let typed =
+        json!({"in": any, "out": {"type": "array", "items": object(json!({"a": {"type": "integer"}}))}});
     let got = run(&typed, &typed, result(json!([{"a": 1}]), json!([{"a": "x"}])), &plain);
     assert_eq!(found(&got), ["outcome_type_changed /a"], "one cause, one discrepancy");
 
-    for schema in [json!({"not": {"const": 9007199254740992u64}}), json!({"contains": {"const": 9007199254740992u64}})] {
+    for schema in
+        [json!({"not": {"const": 9007199254740992u64}}), json!({"contains": {"const": 9007199254740992u64}})]
+    {
         let inside = if schema.get("not").is_some() { "9007199254740992.5" } else { "[9007199254740992.5]" };
         let call = json!({"arguments_text": format!("{{\"v\":{inside}}}")});
         let got = run(&object(json!({"v": {}})), &object(json!({ "v": schema })), call, &plain);
@@ -244,7 +255,8 @@ fn results_numbers_lists_and_folding() {
         json!({"arguments": ours, "candidates": [{"contract_id": "t@2", "executed": true, "status": "ok",
             "suppression": "replica", "arguments": theirs}]})
     };
-    let both = object(json!({"v": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}}));
+    let both =
+        object(json!({"v": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}}));
     assert!(found(&run(&both, &both, reported(json!({"v": ["5"]}), json!({"v": [5]})), &plain)).is_empty());
     let text = object(json!({"v": {"allOf": [{"type": ["string", "number"]}, {"type": "string"}]}}));
     let got = run(&text, &object(json!({"v": {}})), reported(json!({"v": "5"}), json!({"v": 5})), &plain);
@@ -254,12 +266,14 @@ fn results_numbers_lists_and_folding() {
     let turned: Vec<u32> = (0..600).rev().collect();
     let call = reported(json!({ "v": many }), json!({ "v": turned }));
     assert_eq!(found(&run(&any, &any, call.clone(), &plain)), ["argument_changed /v"]);
-    let unordered: PairConfig = serde_json::from_value(json!({"normalization": {"unordered": ["/v"]}})).unwrap();
+    let unordered: PairConfig =
+        serde_json::from_value(json!({"normalization": {"unordered": ["/v"]}})).unwrap();
     assert!(found(&run(&any, &any, call, &unordered)).is_empty());
     let call = reported(json!({"v": ["\u{e9}", "a"]}), json!({"v": ["a", "e\u{301}"]}));
     assert!(found(&run(&any, &any, call, &unordered)).is_empty());
 
-    let folding: PairConfig = serde_json::from_value(json!({"normalization": {"enum_case": ["/o/k", "/o/s"]}})).unwrap();
+    let folding: PairConfig =
+        serde_json::from_value(json!({"normalization": {"enum_case": ["/o/k", "/o/s"]}})).unwrap();
     let union = object(json!({"o": {"oneOf": [
         {"properties": {"k": {"const": "p"}, "s": {"enum": ["x"]}}, "required": ["k"]},
         {"properties": {"k": {"const": "q"}}, "required": ["k"]}]}}));
@@ -277,7 +291,10 @@ fn adapters_map_nested_places() {
             "status": "ok", "suppression": "replica", "arguments": made}]})
     };
     let rename = config(json!({"rename": [{"from": "/x", "to": "/n/x"}]}));
-    assert_eq!(found(&run(&any, &any, call(json!({"x": "v"}), json!({"n": {}})), &rename)), ["adapter_failed /x"]);
+    assert_eq!(
+        found(&run(&any, &any, call(json!({"x": "v"}), json!({"n": {}})), &rename)),
+        ["adapter_failed /x"]
+    );
     assert!(found(&run(&any, &any, call(json!({"x": "v"}), json!({"n": {"x": "v"}})), &rename)).is_empty());
     let lossy = config(json!({"drop": [{"field": "/n/y", "lossy": true}]}));
     let got = run(&any, &any, call(json!({"n": {"x": 1, "y": 2}}), json!({"n": {"x": 1}})), &lossy);
@@ -301,7 +318,8 @@ fn hostile_sizes_end() {
     assert_eq!(got.reason.map(|r| r.as_str()), Some("both_unenforced"));
 
     let open = object(json!({"l": {"type": "array", "items": {"type": "object"}}}));
-    let closed = object(json!({"l": {"type": "array", "items": {"type": "object", "additionalProperties": false}}}));
+    let closed =
+        object(json!({"l": {"type": "array", "items": {"type": "object", "additionalProperties": false}}}));
     let items: Vec<Value> = (0..60_000).map(|_| json!({"b": ""})).collect();
     let got = run(&open, &closed, json!({ "l": items }), &PairConfig::default());
     assert!(got.refused() && got.discrepancies.len() <= 1000);

@@ -33,8 +33,9 @@ fn every_case() {
     for line in text.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let id = case["id"].as_str().unwrap();
-        let pair = PreparedPair::new(&contract(&case["current"]), &contract(&case["candidate"]), &config(&case))
-            .expect("the pair prepares");
+        let pair =
+            PreparedPair::new(&contract(&case["current"]), &contract(&case["candidate"]), &config(&case))
+                .expect("the pair prepares");
         // the call as it stands in the file: its number literals are part of the case
         #[derive(serde::Deserialize)]
         struct Call<'a> {
@@ -55,7 +56,14 @@ fn every_case() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|d| (text(&d["field"]), text(&d["category"]), text(&d["severity"]), d["refused"].as_bool().unwrap()))
+            .map(|d| {
+                (
+                    text(&d["field"]),
+                    text(&d["category"]),
+                    text(&d["severity"]),
+                    d["refused"].as_bool().unwrap(),
+                )
+            })
             .collect();
         seen.sort();
         want.sort();

@@ -19,8 +19,16 @@ fn json_value() -> impl Strategy<Value = Value> {
         (-5i64..20).prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (-100i32..100).prop_map(|n| json!(f64::from(n) / 4.0)),
-        prop_oneof![Just("red"), Just("RED"), Just("green"), Just("2026-06-01"), Just(""), Just("a b"), Just("12")]
-            .prop_map(Value::from),
+        prop_oneof![
+            Just("red"),
+            Just("RED"),
+            Just("green"),
+            Just("2026-06-01"),
+            Just(""),
+            Just("a b"),
+            Just("12")
+        ]
+        .prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 24, 4, |inner| {
         prop_oneof![
@@ -54,13 +62,17 @@ fn schema() -> impl Strategy<Value = Value> {
         prop_oneof![
             (prop::collection::vec((0..NAMES.len(), inner.clone()), 0..4), any::<u8>(), 0u8..5).prop_map(
                 |(pairs, required, open)| {
-                    let required: Vec<&str> =
-                        pairs.iter().filter(|(i, _)| required & (1 << i) != 0).map(|(i, _)| NAMES[*i]).collect();
+                    let required: Vec<&str> = pairs
+                        .iter()
+                        .filter(|(i, _)| required & (1 << i) != 0)
+                        .map(|(i, _)| NAMES[*i])
+                        .collect();
                     let properties: serde_json::Map<String, Value> =
                         pairs.iter().map(|(i, v)| (NAMES[*i].to_owned(), v.clone())).collect();
                     let mut schema = json!({"type": "object", "properties": properties});
                     if !required.is_empty() {
-                        schema["required"] = json!(required.iter().collect::<std::collections::BTreeSet<_>>());
+                        schema["required"] =
+                            json!(required.iter().collect::<std::collections::BTreeSet<_>>());
                     }
                     match open {
                         0 => schema["additionalProperties"] = json!(false),
@@ -126,12 +138,29 @@ struct Call {
 
 fn call() -> impl Strategy<Value = Call> {
     const STATUS: [&str; 8] = [
-        "ok", "invalid_arguments", "business_error", "permission_denied", "rate_limited", "timeout",
-        "platform_error", "unknown",
+        "ok",
+        "invalid_arguments",
+        "business_error",
+        "permission_denied",
+        "rate_limited",
+        "timeout",
+        "platform_error",
+        "unknown",
     ];
     const CANDIDATE: [&str; 13] = [
-        "ok", "invalid_arguments", "business_error", "permission_denied", "rate_limited", "timeout",
-        "platform_error", "unknown", "timed_out", "shed", "unavailable", "sampled_out", "not_run",
+        "ok",
+        "invalid_arguments",
+        "business_error",
+        "permission_denied",
+        "rate_limited",
+        "timeout",
+        "platform_error",
+        "unknown",
+        "timed_out",
+        "shed",
+        "unavailable",
+        "sampled_out",
+        "not_run",
     ];
     const SUPPRESSION: [&str; 6] = ["replica", "snapshot", "dry_run", "sandbox", "stub", "not_executed"];
     let arguments = prop_oneof![
@@ -146,11 +175,14 @@ fn call() -> impl Strategy<Value = Call> {
         ],
     ];
     let candidate = prop::option::of((
-        0..CANDIDATE.len(), 0..SUPPRESSION.len(), prop::option::of(any::<bool>()), prop::option::of(json_value()),
+        0..CANDIDATE.len(),
+        0..SUPPRESSION.len(),
+        prop::option::of(any::<bool>()),
+        prop::option::of(json_value()),
         prop::option::of(json_value()),
     ));
-    (arguments, 0..STATUS.len(), prop::option::of(any::<bool>()), prop::option::of(json_value()), candidate).prop_map(
-        |(arguments, status, executed, result, candidate)| {
+    (arguments, 0..STATUS.len(), prop::option::of(any::<bool>()), prop::option::of(json_value()), candidate)
+        .prop_map(|(arguments, status, executed, result, candidate)| {
             let mut outcome = json!({"status": STATUS[status]});
             if let Some(executed) = executed {
                 outcome["executed"] = json!(executed);
@@ -173,15 +205,15 @@ fn call() -> impl Strategy<Value = Call> {
                 row
             });
             Call { arguments, outcome, candidate }
-        },
-    )
+        })
 }
 
 fn event(call: &Call) -> String {
     let mut event = json!({"type": "mirrored_call", "schema_version": 1, "call_id": "c", "ts": "2026-06-01T00:00:00Z",
         "tool_id": "t", "contract_id": "t@1", "arguments_text": call.arguments, "outcome": call.outcome});
-    if let Some(candidate) = &call.candidate {
-        event["candidates"] = json!([candidate]);
+    match &call.candidate {
+        Some(candidate) => event["candidates"] = json!([candidate]),
+        None => event["type"] = json!("tool_call"),
     }
     event.to_string()
 }
@@ -189,7 +221,7 @@ fn event(call: &Call) -> String {
 fn cases() -> ProptestConfig {
     let prove = std::env::var_os("LASTCALL_PROVE").is_some();
     ProptestConfig {
-        cases: if prove { 20_000 } else { 1_500 },
+        cases: if prove { 20_000 } else { 3_000 },
         failure_persistence: None,
         ..ProptestConfig::default()
     }
@@ -232,7 +264,9 @@ fn total_deterministic_and_no_silent_refusal() {
     });
     println!(
         "properties: {} comparisons, {} disagreements, {} plain refusals, each with a discrepancy",
-        compared.get(), disagreed.get(), refused.get()
+        compared.get(),
+        disagreed.get(),
+        refused.get()
     );
     assert!(refused.get() > 100, "too few refusals to mean anything");
 }
@@ -263,6 +297,10 @@ fn a_contract_against_itself_is_silent() {
             prop_assert_eq!(about_arguments.count(), 0, "{:?}", got);
         }
     });
-    println!("properties: {} calls under a contract against itself, {} agreed", calls_seen.get(), agreed.get());
+    println!(
+        "properties: {} calls under a contract against itself, {} agreed",
+        calls_seen.get(),
+        agreed.get()
+    );
     assert!(agreed.get() > 100);
 }

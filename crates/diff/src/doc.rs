@@ -94,7 +94,13 @@ pub(crate) const TABLES: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// `in_table`: the keys of this object are names.
-fn index(node: &Value, pointer: &mut String, names: &mut HashMap<String, String>, in_table: bool, depth: usize) {
+fn index(
+    node: &Value,
+    pointer: &mut String,
+    names: &mut HashMap<String, String>,
+    in_table: bool,
+    depth: usize,
+) {
     if depth > 128 {
         return;
     }

@@ -129,7 +129,7 @@ const TEXT: [&str; 5] = ["title", "description", "examples", "$comment", "deprec
 pub(crate) fn same_but_for_text(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(x), Value::Object(y)) => {
-            let shown = |k: &&String, v: &Value| !(TEXT.contains(&k.as_str()) && !v.is_object());
+            let shown = |k: &&String, v: &Value| !TEXT.contains(&k.as_str()) || v.is_object();
             x.iter().filter(|(k, v)| shown(k, v)).count() == y.iter().filter(|(k, v)| shown(k, v)).count()
                 && x.iter()
                     .filter(|(k, v)| shown(k, v))
@@ -234,7 +234,9 @@ impl<'a> Walk<'a> {
         if closed(n) && !closed(o) {
             self.add(pointer, PlaceKind::ObjectClosed, None);
         }
-        for key in ["items", "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems"] {
+        for key in
+            ["items", "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems"]
+        {
             let find = |nodes: &[&'a Value]| {
                 nodes.iter().filter_map(|v| v.get(key)).filter(|v| v.is_object()).collect::<Vec<_>>()
             };
@@ -245,7 +247,8 @@ impl<'a> Walk<'a> {
             self.node(&old, &new, &join(pointer, "*"), depth + 1);
         }
         let tuple = |nodes: &[&'a Value], i: usize| -> Vec<&'a Value> {
-            let list = |v: &'a Value| v.get("prefixItems").or_else(|| v.get("items")).and_then(Value::as_array);
+            let list =
+                |v: &'a Value| v.get("prefixItems").or_else(|| v.get("items")).and_then(Value::as_array);
             nodes.iter().filter_map(|v| list(v)).filter_map(|l| l.get(i)).collect()
         };
         for i in 0.. {
@@ -261,7 +264,8 @@ impl<'a> Walk<'a> {
         }
         let patterns = |nodes: &[&'a Value]| {
             let mut map: BTreeMap<&str, Vec<&'a Value>> = BTreeMap::new();
-            for table in nodes.iter().filter_map(|v| v.get("patternProperties")).filter_map(Value::as_object) {
+            for table in nodes.iter().filter_map(|v| v.get("patternProperties")).filter_map(Value::as_object)
+            {
                 table.iter().for_each(|(k, v)| map.entry(k).or_default().push(v));
             }
             map
@@ -274,7 +278,11 @@ impl<'a> Walk<'a> {
             match old.get(key) {
                 Some(old) => self.node(old, new, &join(pointer, "*"), depth + 1),
                 None => {
-                    self.add(&join(pointer, "*"), PlaceKind::BoundTightened, Some("patternProperties".to_owned()));
+                    self.add(
+                        &join(pointer, "*"),
+                        PlaceKind::BoundTightened,
+                        Some("patternProperties".to_owned()),
+                    );
                 }
             }
         }

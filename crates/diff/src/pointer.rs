@@ -2,11 +2,7 @@
 
 /// Escapes one token: `~` → `~0`, `/` → `~1`.
 pub fn escape(token: &str) -> std::borrow::Cow<'_, str> {
-    if token.contains(['~', '/']) {
-        token.replace('~', "~0").replace('/', "~1").into()
-    } else {
-        token.into()
-    }
+    if token.contains(['~', '/']) { token.replace('~', "~0").replace('/', "~1").into() } else { token.into() }
 }
 
 /// The pointer one token further.

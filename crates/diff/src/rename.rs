@@ -41,48 +41,51 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-fn node(&mut self, old: &[&'a Value], new: &[&'a Value], pointer: &str) {
-    let (Some(first_old), Some(first_new)) = (old.first(), new.first()) else { return };
-    let id = |v: &Value| std::ptr::from_ref(v).addr();
-    let here = (id(first_old), id(first_new));
-    let repeats = self.stack.iter().filter(|on| **on == here).count();
-    if self.stack.len() > MAX_DEPTH || repeats >= UNROLLED || self.budget == 0 {
-        return;
-    }
-    self.budget -= 1;
-    self.stack.push(here);
-    let (mut o, mut n) = (Vec::new(), Vec::new());
-    old.iter().for_each(|node| self.current.conjuncts(node, &mut o));
-    new.iter().for_each(|node| self.candidate.conjuncts(node, &mut n));
-    let (old_props, new_props) = (properties(&o), properties(&n));
-    let gone: Vec<&str> = old_props.keys().copied().filter(|k| !new_props.contains_key(k)).collect();
-    let come: Vec<&str> = new_props.keys().copied().filter(|k| !old_props.contains_key(k)).collect();
-    let fits = |from: &str, to: &str| -> bool {
-        let (Some(a), Some(b)) = (old_props.get(from), new_props.get(to)) else { return false };
-        let equal = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same_but_for_text(x, y));
-        let text = |nodes: &[&Value]| nodes.iter().find_map(|v| v.get("description")?.as_str().map(str::to_owned));
-        let same_text = text(a).is_some_and(|t| !t.is_empty() && Some(t) == text(b));
-        equal && (names_are_near(from, to) || same_text)
-    };
-    let worth_it = gone.len().saturating_mul(come.len()) <= MAX_PAIRS;
-    for from in gone.iter().filter(|_| worth_it) {
-        let targets: Vec<&&str> = come.iter().filter(|to| fits(from, to)).collect();
-        if let [to] = targets[..]
-            && gone.iter().filter(|other| fits(other, to)).count() == 1
-        {
-            self.out.push(Rename { from: join_name(pointer, from), to: join_name(pointer, to) });
+    fn node(&mut self, old: &[&'a Value], new: &[&'a Value], pointer: &str) {
+        let (Some(first_old), Some(first_new)) = (old.first(), new.first()) else { return };
+        let id = |v: &Value| std::ptr::from_ref(v).addr();
+        let here = (id(first_old), id(first_new));
+        let repeats = self.stack.iter().filter(|on| **on == here).count();
+        if self.stack.len() > MAX_DEPTH || repeats >= UNROLLED || self.budget == 0 {
+            return;
         }
-    }
-    for (name, a) in &old_props {
-        if let Some(b) = new_props.get(name) {
-            self.node(a, b, &join_name(pointer, name));
+        self.budget -= 1;
+        self.stack.push(here);
+        let (mut o, mut n) = (Vec::new(), Vec::new());
+        old.iter().for_each(|node| self.current.conjuncts(node, &mut o));
+        new.iter().for_each(|node| self.candidate.conjuncts(node, &mut n));
+        let (old_props, new_props) = (properties(&o), properties(&n));
+        let gone: Vec<&str> = old_props.keys().copied().filter(|k| !new_props.contains_key(k)).collect();
+        let come: Vec<&str> = new_props.keys().copied().filter(|k| !old_props.contains_key(k)).collect();
+        let fits = |from: &str, to: &str| -> bool {
+            let (Some(a), Some(b)) = (old_props.get(from), new_props.get(to)) else { return false };
+            let equal = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same_but_for_text(x, y));
+            let text = |nodes: &[&Value]| {
+                nodes.iter().find_map(|v| v.get("description")?.as_str().map(str::to_owned))
+            };
+            let same_text = text(a).is_some_and(|t| !t.is_empty() && Some(t) == text(b));
+            equal && (names_are_near(from, to) || same_text)
+        };
+        let worth_it = gone.len().saturating_mul(come.len()) <= MAX_PAIRS;
+        for from in gone.iter().filter(|_| worth_it) {
+            let targets: Vec<&&str> = come.iter().filter(|to| fits(from, to)).collect();
+            if let [to] = targets[..]
+                && gone.iter().filter(|other| fits(other, to)).count() == 1
+            {
+                self.out.push(Rename { from: join_name(pointer, from), to: join_name(pointer, to) });
+            }
         }
+        for (name, a) in &old_props {
+            if let Some(b) = new_props.get(name) {
+                self.node(a, b, &join_name(pointer, name));
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            let find = |nodes: &[&'a Value]| {
+                nodes.iter().filter_map(|v| v.get(key)).filter(|v| v.is_object()).collect::<Vec<_>>()
+            };
+            self.node(&find(&o), &find(&n), &join(pointer, "*"));
+        }
+        self.stack.pop();
     }
-    for key in ["items", "additionalProperties"] {
-        let find =
-            |nodes: &[&'a Value]| nodes.iter().filter_map(|v| v.get(key)).filter(|v| v.is_object()).collect::<Vec<_>>();
-        self.node(&find(&o), &find(&n), &join(pointer, "*"));
-    }
-    self.stack.pop();
-}
 }

@@ -1,10 +1,10 @@
 //! From the bytes of one message to one record. Every refusal has a reason code and says what to do.
 
-use crate::record::{
-    CallRecord, Candidate, CandidateInput, Coverage, Fidelity, InterceptorWire, Loss, Outcome, Record, SniffWire,
-    Status, Suppression, Text, Wire,
-};
 use crate::provider::provider;
+use crate::record::{
+    CallRecord, Candidate, CandidateInput, Coverage, Fidelity, InterceptorWire, Loss, Outcome, Record,
+    SniffWire, Status, Suppression, Text, Wire,
+};
 
 /// Which shape the messages of a source have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -83,7 +83,8 @@ fn masked(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&place).unwrap_or(&text);
     let kind = text.split(['`', '"', ':']).next().unwrap_or("").trim_end();
-    let kept = if text.starts_with("duplicate field") || text.starts_with("unknown variant") { text } else { kind };
+    let kept =
+        if text.starts_with("duplicate field") || text.starts_with("unknown variant") { text } else { kind };
     let kept = if kept.starts_with("unknown variant") {
         match kept.split_once(", expected") {
             Some((_, expected)) => format!("unknown value, expected{expected}"),
@@ -100,7 +101,10 @@ pub fn decode<'a>(bytes: &'a [u8], preset: Preset) -> Result<Decoded<'a>, Decode
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            return fail("not_utf8", format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()));
+            return fail(
+                "not_utf8",
+                format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()),
+            );
         }
     };
     match preset {
@@ -159,22 +163,30 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
                 upstream: wire.upstream,
                 candidates: wire.candidates.unwrap_or_default(),
                 current_rerun: wire.current_rerun,
+                mirrored: kind == "mirrored_call",
                 unknown_fields: unknown,
                 ..CallRecord::default()
             };
             if call.call_id.is_empty() || call.tool_id.is_empty() {
-                return fail("missing_field", format!("a {kind} needs a `call_id` and a `tool_id` that are not empty"));
+                return fail(
+                    "missing_field",
+                    format!("a {kind} needs a `call_id` and a `tool_id` that are not empty"),
+                );
             }
             if call.arguments.is_none() && call.arguments_text.is_none() {
                 return fail(
                     "missing_field",
-                    format!("a {kind} needs `arguments` or `arguments_text`; a call without arguments sends {{}}"),
+                    format!(
+                        "a {kind} needs `arguments` or `arguments_text`; a call without arguments sends {{}}"
+                    ),
                 );
             }
             if !call.arguments.is_none() && call.arguments_text.is_some() {
                 return fail(
                     "bad_field",
-                    format!("a {kind} carries `arguments` or `arguments_text`, not both: which one did the tool see?"),
+                    format!(
+                        "a {kind} carries `arguments` or `arguments_text`, not both: which one did the tool see?"
+                    ),
                 );
             }
             if kind == "tool_call" && !call.candidates.is_empty() {
@@ -197,7 +209,10 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
             };
             let counts = row.tool_id.is_some() && row.hour.is_some() && row.count.is_some();
             if !counts && row.upstream.is_none() {
-                return fail("missing_field", "a coverage record needs `tool_id`, `hour` and `count`, or `upstream`");
+                return fail(
+                    "missing_field",
+                    "a coverage record needs `tool_id`, `hour` and `count`, or `upstream`",
+                );
             }
             Ok(Decoded { record: Record::Coverage(row), unknown_fields: unknown })
         }
@@ -228,7 +243,9 @@ fn interceptor(wire: InterceptorWire<'_>) -> Result<Decoded<'_>, DecodeError> {
     let (arguments, fidelity) = match (wire.raw_args.is_none(), wire.current_args.is_none()) {
         (false, _) => (wire.raw_args, Fidelity::Raw),
         (true, false) => (wire.current_args, Fidelity::Normalized),
-        (true, true) => return fail("missing_field", "an interceptor record needs `raw_args` or `current_args`"),
+        (true, true) => {
+            return fail("missing_field", "an interceptor record needs `raw_args` or `current_args`");
+        }
     };
     let status = status_of(&need(wire.outcome, "outcome", KIND)?);
     let mut candidates = Vec::new();

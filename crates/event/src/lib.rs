@@ -9,12 +9,11 @@ mod record;
 mod schema;
 mod time;
 
-pub use decode::{decode, DecodeError, Decoded, Preset};
+pub use decode::{DecodeError, Decoded, Preset, decode};
 pub use provider::NO_TIME;
 pub use record::{
-    Interval, Json, Text,
-    CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Loss, Outcome, Record, Status,
-    Suppression, Upstream,
+    CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Interval, Json, Loss,
+    Outcome, Record, Status, Suppression, Text, Upstream,
 };
 pub use schema::event_schemas;
 pub use serde_json::value::RawValue;

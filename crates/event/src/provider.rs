@@ -8,13 +8,12 @@ use crate::time::Timestamp;
 /// Reads one line. `place` becomes the call id where the line has none.
 pub(crate) fn provider(text: &str) -> Result<Decoded<'_>, DecodeError> {
     let wire: ProviderWire<'_> = parse(text)?;
-    if let Some(method) = &wire.method {
-        if &**method != "tools/call" {
-            return fail("not_a_call", "a JSON-RPC request that is no tools/call");
-        }
+    if wire.method.as_deref().is_some_and(|method| method != "tools/call") {
+        return fail("not_a_call", "a JSON-RPC request that is no tools/call");
     }
     // in these shapes a call without arguments is legal
-    let may_lack_arguments = wire.params.is_some() || wire.function_call.is_some() || wire.legacy_call.is_some();
+    let may_lack_arguments =
+        wire.params.is_some() || wire.function_call.is_some() || wire.legacy_call.is_some();
     let inner: ProviderInner<'_> = wire
         .function
         .or(wire.params)
@@ -45,7 +44,8 @@ pub(crate) fn provider(text: &str) -> Result<Decoded<'_>, DecodeError> {
         }
     };
     let id = [wire.call_id, wire.tool_call_id, inner.id, wire.id].into_iter().find_map(scalar);
-    let ts = [wire.ts, wire.timestamp, wire.time, wire.created_at].into_iter().filter_map(scalar).find_map(moment);
+    let ts =
+        [wire.ts, wire.timestamp, wire.time, wire.created_at].into_iter().filter_map(scalar).find_map(moment);
     let status = match wire.is_error {
         Some(false) => Status::Ok,
         Some(true) => Status::BusinessError,

@@ -457,6 +457,11 @@ record! {
         /// The current version run again on the same replica.
         #[serde(skip_serializing_if = "Option::is_none")]
         current_rerun: Option<Candidate<'a>> = "current_rerun",
+        /// It came as a `mirrored_call`: a candidate without a row is then missing, not left out on purpose. Not on
+        /// the wire under this name.
+        #[serde(skip)]
+        #[schemars(skip)]
+        mirrored: bool = "\u{0}mirrored",
     }
 }
 

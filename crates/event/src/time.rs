@@ -25,7 +25,11 @@ impl Timestamp {
 
     /// The UTC day this moment lies in.
     pub fn day(self) -> Day {
-        Day(i32::try_from(self.0.div_euclid(MS_PER_DAY)).unwrap_or(if self.0 < 0 { i32::MIN } else { i32::MAX }))
+        Day(i32::try_from(self.0.div_euclid(MS_PER_DAY)).unwrap_or(if self.0 < 0 {
+            i32::MIN
+        } else {
+            i32::MAX
+        }))
     }
 }
 
@@ -151,7 +155,9 @@ mod tests {
             let chrono = DateTime::parse_from_rfc3339(text).map(|t| t.timestamp_millis()).ok();
             assert_eq!(Timestamp::parse(text).map(|t| t.0), chrono, "{text}");
         }
-        for text in ["2026-06-01", "2026-06-01T09:30:00", "2026-13-01T00:00:00Z", "2026-06-31T00:00:00Z", "", "Z"] {
+        for text in
+            ["2026-06-01", "2026-06-01T09:30:00", "2026-13-01T00:00:00Z", "2026-06-31T00:00:00Z", "", "Z"]
+        {
             assert_eq!(Timestamp::parse(text), None, "{text}");
         }
     }
@@ -161,7 +167,13 @@ mod tests {
         for text in ["2026-06-01", "1970-01-01", "1969-12-31", "2024-02-29"] {
             assert_eq!(Day::parse(text).map(|d| d.to_string()).as_deref(), Some(text));
         }
-        assert_eq!(Timestamp::parse("2026-06-01T23:59:59.999Z").map(Timestamp::day), Day::parse("2026-06-01"));
-        assert_eq!(Timestamp::parse("2026-06-02T00:30:00+02:00").map(Timestamp::day), Day::parse("2026-06-01"));
+        assert_eq!(
+            Timestamp::parse("2026-06-01T23:59:59.999Z").map(Timestamp::day),
+            Day::parse("2026-06-01")
+        );
+        assert_eq!(
+            Timestamp::parse("2026-06-02T00:30:00+02:00").map(Timestamp::day),
+            Day::parse("2026-06-01")
+        );
     }
 }

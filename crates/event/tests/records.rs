@@ -20,7 +20,10 @@ fn the_published_schemas_are_those_of_the_types() {
             std::fs::write(&path, &text).unwrap();
         }
         let published = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(published == text, "{name}.schema.json is not what the types say; see the comment above this test");
+        assert!(
+            published == text,
+            "{name}.schema.json is not what the types say; see the comment above this test"
+        );
     }
 }
 
@@ -62,7 +65,11 @@ fn every_example_validates_and_decodes() {
 
 #[test]
 fn refused_messages_have_codes() {
-    let call = |rest: &str| format!(r#"{{"type":"tool_call","schema_version":1,"call_id":"c","ts":"2026-06-01T00:00:00Z","tool_id":"t",{rest}}}"#);
+    let call = |rest: &str| {
+        format!(
+            r#"{{"type":"tool_call","schema_version":1,"call_id":"c","ts":"2026-06-01T00:00:00Z","tool_id":"t",{rest}}}"#
+        )
+    };
     let ok = r#""arguments":{},"outcome":{"status":"ok"}"#;
     let cases: Vec<(&str, Vec<u8>)> = vec![
         ("empty", Vec::new()),
@@ -75,13 +82,19 @@ fn refused_messages_have_codes() {
         ("a later version", br#"{"type":"clock","schema_version":2,"ts":"2026-06-01T00:00:00Z"}"#.to_vec()),
         ("another type", br#"{"type":"secret-value","schema_version":1}"#.to_vec()),
         ("no arguments", call(r#""outcome":{"status":"ok"}"#).into_bytes()),
-        ("both arguments", call(r#""arguments":{},"arguments_text":"{}","outcome":{"status":"ok"}"#).into_bytes()),
+        (
+            "both arguments",
+            call(r#""arguments":{},"arguments_text":"{}","outcome":{"status":"ok"}"#).into_bytes(),
+        ),
         ("no outcome", call(r#""arguments":{}"#).into_bytes()),
         ("a status of its own", call(r#""arguments":{},"outcome":{"status":"secret-value"}"#).into_bytes()),
         ("a field twice", call(&format!(r#"{ok},"call_id":"d""#)).into_bytes()),
         ("a bad time", br#"{"type":"clock","schema_version":1,"ts":"secret-value"}"#.to_vec()),
         ("a number for a string", br#"{"type":"tool_call","schema_version":1,"call_id":77}"#.to_vec()),
-        ("candidates of a tool_call", call(&format!(r#"{ok},"candidates":[{{"contract_id":"t@2"}}]"#)).into_bytes()),
+        (
+            "candidates of a tool_call",
+            call(&format!(r#"{ok},"candidates":[{{"contract_id":"t@2"}}]"#)).into_bytes(),
+        ),
         ("an empty call id", call(ok).replace("\"c\"", "\"\"").into_bytes()),
         ("a loss without interval", br#"{"type":"loss","schema_version":1,"count":1}"#.to_vec()),
         ("coverage of nothing", br#"{"type":"coverage","schema_version":1}"#.to_vec()),

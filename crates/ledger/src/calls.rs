@@ -1,7 +1,8 @@
 //! The calls files: what arrived, and the salts of the commitments. Personal data, with a retention of its own.
 
 use arrow_array::builder::{
-    Date32Builder, FixedSizeBinaryBuilder, Int32Builder, Int64Builder, StringBuilder, TimestampMillisecondBuilder,
+    Date32Builder, FixedSizeBinaryBuilder, Int32Builder, Int64Builder, StringBuilder,
+    TimestampMillisecondBuilder,
 };
 use arrow_array::{
     Array, Date32Array, FixedSizeBinaryArray, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
@@ -12,7 +13,9 @@ use lastcall_event::{CallRecord, Day, Preset, Record, Timestamp, decode};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::LedgerError;
-use crate::files::{self, BATCH, FileBytes, Output, columns, name_builder, record_builder, text_builder, utc_builder, utc_ms};
+use crate::files::{
+    self, BATCH, FileBytes, Output, columns, name_builder, record_builder, text_builder, utc_builder, utc_ms,
+};
 use crate::rows::{CallRow, Position};
 use crate::wire;
 
@@ -185,7 +188,8 @@ pub(crate) fn for_each_row(
         let (prompt_version, model) = (strings("prompt_version")?, strings("model")?);
         let (run_id, session_id) = (strings("run_id")?, strings("session_id")?);
         let (trace_id, cohort) = (strings("trace_id")?, strings("cohort")?);
-        let unknown = |name: &str| LedgerError::unreadable(path, format!("column `{name}` holds an unknown name"));
+        let unknown =
+            |name: &str| LedgerError::unreadable(path, format!("column `{name}` holds an unknown name"));
         (0..batch.num_rows()).try_for_each(|row| {
             let text = |array: &StringArray| array.is_valid(row).then(|| array.value(row).to_owned());
             each(CallRow {

@@ -419,7 +419,13 @@ impl Counted {
                 let what = format!("the row at offset {} has another day than its time", row.position.offset);
                 return Err(LedgerError::altered(path, what));
             }
-            let key = (row.day, row.tool_id.clone(), row.contract_id.clone(), row.cohort.clone(), row.agent_id.clone());
+            let key = (
+                row.day,
+                row.tool_id.clone(),
+                row.contract_id.clone(),
+                row.cohort.clone(),
+                row.agent_id.clone(),
+            );
             *self.by_call.entry(key).or_default() += 1;
             self.commitments.insert(row.position, row.commitment());
             rows += 1;

@@ -125,7 +125,7 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
         let commitment = calls.append(&row).unwrap();
         // an independent reading of schemas/parquet.md: SHA-256 over salt and record
         assert_eq!(
-            lastcall_contract::Digest::of(&[&[7; 16], text.as_bytes()].concat()).hex(),
+            Digest::of(&[&[7; 16], text.as_bytes()].concat()).hex(),
             lastcall_ledger::hex(&commitment)
         );
         let comparison = agreed();

@@ -370,8 +370,14 @@ impl Recorder {
         let unit = envelope.session_id.as_ref().or(envelope.run_id.as_ref()).or(envelope.trace_id.as_ref());
         let session_key = unit.map(|text| first16(text.as_bytes()));
         let preset = self.spec.preset;
-        let commitment =
-            self.calls.append(&CallRef { position, call_key: &call_key, call, preset, record, salt: &salt })?;
+        let commitment = self.calls.append(&CallRef {
+            position,
+            call_key: &call_key,
+            call,
+            preset,
+            record,
+            salt: &salt,
+        })?;
         self.judged.clear();
         let judge = &self.config.judge;
         judge.judge(call, &mut self.judged);

@@ -108,14 +108,18 @@ fn contract(given: &str, tool: Option<&str>, registry: &Path, side: &str) -> any
         let registry = super::contract::load_registry(registry)?;
         return match registry.contract(given) {
             Some(contract) => Ok(contract.clone()),
-            None => bail!("no contract {given} in the registry; `lastcall contract list` shows what there is"),
+            None => {
+                bail!("no contract {given} in the registry; `lastcall contract list` shows what there is")
+            }
         };
     }
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("the {side} definition: cannot read {given}; give a file or tool_id@version"))?;
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!("the {side} definition: cannot read {given}; give a file or tool_id@version")
+    })?;
     let document = Document::parse(given, &text)?;
     let name = tool.filter(|t| document.names().contains(t));
-    let bare = if document.names() == [""] { tool.or(path.file_stem().and_then(|s| s.to_str())) } else { None };
+    let bare =
+        if document.names() == [""] { tool.or(path.file_stem().and_then(|s| s.to_str())) } else { None };
     let definition = document.definition(Pick { name: name.or(bare), source: None })?;
     let id = format!("{}@{side}", definition.name);
     Ok(Contract::new(id, definition))
@@ -145,7 +149,12 @@ struct Counts {
 /// How bad a call is: refused with a block, a block, refused, then the number of differences.
 type Rank = (bool, Severity, usize);
 
-fn collect(args: &Args, pair: &PreparedPair, old: &Definition, new: &Definition) -> anyhow::Result<TryReport> {
+fn collect(
+    args: &Args,
+    pair: &PreparedPair,
+    old: &Definition,
+    new: &Definition,
+) -> anyhow::Result<TryReport> {
     let mut by_tool: BTreeMap<String, Counts> = BTreeMap::new();
     let mut undecodable: BTreeMap<&'static str, (u64, String)> = BTreeMap::new();
     let mut others = 0u64;
@@ -159,7 +168,11 @@ fn collect(args: &Args, pair: &PreparedPair, old: &Definition, new: &Definition)
             if number.is_multiple_of(1024) {
                 bar.at(reader.consumed(), reader.total(), number);
             }
-            let Some(line) = reader.next_line().with_context(|| format!("{label}: reading line {}", number + 1))? else { break };
+            let Some(line) =
+                reader.next_line().with_context(|| format!("{label}: reading line {}", number + 1))?
+            else {
+                break;
+            };
             number += 1;
             let (bytes, too_long) = (line.bytes, line.too_long);
             if bytes.iter().all(u8::is_ascii_whitespace) && !too_long {
@@ -329,7 +342,8 @@ impl Counts {
         let day = (call.ts != NO_TIME).then(|| call.ts.day());
         if let Some(day) = day {
             let row = self.days.entry(day).or_insert(TryDay { day, compared: 0, disagreed: 0, refused: 0 });
-            row.compared += u64::from(matches!(got.result, ComparisonResult::Agreed | ComparisonResult::Disagreed));
+            row.compared +=
+                u64::from(matches!(got.result, ComparisonResult::Agreed | ComparisonResult::Disagreed));
             row.disagreed += u64::from(disagreed);
             row.refused += u64::from(refused);
         }
@@ -338,7 +352,14 @@ impl Counts {
         }
     }
 
-    fn keep_worst(&mut self, args: &Args, call: &CallRecord<'_>, got: &Comparison, place: &str, day: Option<Day>) {
+    fn keep_worst(
+        &mut self,
+        args: &Args,
+        call: &CallRecord<'_>,
+        got: &Comparison,
+        place: &str,
+        day: Option<Day>,
+    ) {
         let severity = got.severity().unwrap_or(Severity::Info);
         let rank = (got.refused(), severity, got.discrepancies.len());
         if self.worst.len() >= args.examples && self.worst.last().is_none_or(|(least, _)| *least >= rank) {
@@ -379,7 +400,9 @@ impl Counts {
         let result = |r: ComparisonResult| self.results.get(r as usize).copied().unwrap_or(0);
         let disagreed = result(ComparisonResult::Disagreed);
         if self.calls > 0 && self.outcomes == 0 {
-            notes.push("arguments only: no outcome was compared, since no candidate ran these calls".to_owned());
+            notes.push(
+                "arguments only: no outcome was compared, since no candidate ran these calls".to_owned(),
+            );
         }
         if self.reconstructed > 0 {
             notes.push(format!("{} calls have reconstructed arguments", self.reconstructed));
@@ -390,7 +413,9 @@ impl Counts {
             severity(a).cmp(&severity(b)).then(b.calls.cmp(&a.calls)).then(a.pointer.cmp(&b.pointer))
         });
         let mut agents: Vec<TryAgent> = self.agents.into_values().collect();
-        agents.sort_by(|a, b| (b.refused + b.changed).cmp(&(a.refused + a.changed)).then(b.calls.cmp(&a.calls)));
+        agents.sort_by(|a, b| {
+            (b.refused + b.changed).cmp(&(a.refused + a.changed)).then(b.calls.cmp(&a.calls))
+        });
         TryReport {
             tool: old.name.clone(),
             old: args.old.clone(),
@@ -420,6 +445,8 @@ impl Counts {
 
 /// A pointer with `*` for list indices, so that one cause is one row.
 fn without_indices(pointer: &str) -> String {
-    let token = |t: &str| if !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit()) { "*".to_owned() } else { t.to_owned() };
+    let token = |t: &str| {
+        if !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit()) { "*".to_owned() } else { t.to_owned() }
+    };
     pointer.split('/').map(token).collect::<Vec<_>>().join("/")
 }
