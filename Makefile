@@ -6,6 +6,9 @@ SHELL := bash
 CARGO ?= cargo
 
 export LASTCALL_SIM_SEEDS ?= 3000
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+# What the demo builds: the command alone; CI sets what the tests have built already.
+DEMO_SCOPE ?= -p lastcall-cli
 
 .PHONY: help demo test prove lint bench fmt clean
 
@@ -13,17 +16,20 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
 
 demo: ## three tools over fourteen simulated days, verdicts and a report in target/demo
-	$(CARGO) build -p lastcall-cli
-	target/debug/lastcall demo --out target/demo
+	@start=$$SECONDS; $(CARGO) build $(DEMO_SCOPE); echo "built in $$((SECONDS - start)) s"
+	"$(TARGET)/debug/lastcall" demo --out target/demo
 
 test: ## every test; LASTCALL_SIM_SEEDS simulated crashes
 	@start=$$SECONDS; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	$(CARGO) test --workspace 2>&1 | tee "$$log"; \
+	$(CARGO) build --workspace --all-targets; \
+	LASTCALL_BIN="$(TARGET)/debug/lastcall" $(CARGO) test --workspace --no-fail-fast 2>&1 | tee "$$log"; \
 	awk -v s=$$((SECONDS - start)) '/^test result:/ {p += $$4; f += $$6; i += $$8} \
 	  END {printf "tests: %d passed, %d failed, %d ignored in %d s (LASTCALL_SIM_SEEDS=%s)\n", p, f, i, s, ENVIRON["LASTCALL_SIM_SEEDS"]}' "$$log"
 
 prove: ## the same in release with 100,000 simulated crashes
-	LASTCALL_SIM_SEEDS=100000 LASTCALL_PROVE=1 $(CARGO) test --workspace --release
+	$(CARGO) build --workspace --all-targets --release
+	LASTCALL_BIN="$(TARGET)/release/lastcall" LASTCALL_SIM_SEEDS=100000 LASTCALL_PROVE=1 \
+	  $(CARGO) test --workspace --release -- --nocapture
 
 lint: ## format, clippy, one arrow, no dangerous features, licences
 	$(CARGO) fmt --all --check

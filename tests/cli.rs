@@ -200,7 +200,7 @@ fn bad_calls_are_told_apart() {
       Beside these: 2 could not be read.
 
       Notes
-        2 lines could not be decoded (not_utf8); the first: binary.jsonl:1: not_utf8: byte 0 is not UTF-8; events are UTF-8 JSON
+        could not be decoded (not_utf8): 2; the first: binary.jsonl:1: byte 0 is not UTF-8; events are UTF-8 JSON
       = 3
     $ lastcall try old.json new.json version.jsonl
       No call of search_issues was found.
@@ -208,7 +208,7 @@ fn bad_calls_are_told_apart() {
       Beside these: 1 could not be read.
 
       Notes
-        1 lines could not be decoded (unknown_version); the first: version.jsonl:1: unknown_version: schema_version 2 is not known to this build; it reads 1
+        could not be decoded (unknown_version): 1; the first: version.jsonl:1: schema_version 2 is not known to this build; it reads 1
       = 3
     $ lastcall try old.json new.json missing.jsonl
       error: cannot read missing.jsonl

@@ -20,7 +20,15 @@ pub enum Exit {
 impl Exit {
     /// An error that reached `main`: what its source asked for with [`with_exit`], else 2 (could not run).
     pub fn of_error(error: &anyhow::Error) -> Self {
-        error.chain().find_map(|e| e.downcast_ref::<Failed>()).map_or(Self::Usage, |f| f.exit)
+        use lastcall_ledger::LedgerError;
+        if let Some(failed) = error.chain().find_map(|e| e.downcast_ref::<Failed>()) {
+            return failed.exit;
+        }
+        let altered = error
+            .chain()
+            .filter_map(|e| e.downcast_ref::<LedgerError>())
+            .any(|e| matches!(e, LedgerError::Altered { .. } | LedgerError::Missing { .. }));
+        if altered { Self::Error } else { Self::Usage }
     }
 }
 
@@ -80,13 +88,20 @@ pub fn style() -> lastcall_report::Style {
 }
 
 /// `lastcall … | head`: the reader is gone, nobody is to be told. The standard library's print macros panic then; this
-/// ends the process as a signal would, with 128 + SIGPIPE.
+/// ends the process as a signal would, with 128 + SIGPIPE. A full disk behind standard output is an error of its own.
 pub fn end_quietly_on_a_closed_pipe() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let text = info.payload().downcast_ref::<String>().map(String::as_str);
-        if text.is_some_and(|t| t.starts_with("failed printing to stdout") && t.contains("Broken pipe")) {
+        let text = info.payload().downcast_ref::<String>().map_or("", String::as_str);
+        let printing =
+            text.starts_with("failed printing to stdout") || text.contains("failed to write completion file");
+        if printing && text.contains("Broken pipe") {
             std::process::exit(141);
+        }
+        if printing {
+            let why = text.rsplit(": ").next().unwrap_or_default();
+            eprintln!("error: cannot write to standard output: {why}");
+            std::process::exit(2);
         }
         usual(info);
     }));

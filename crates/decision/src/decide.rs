@@ -46,6 +46,8 @@ pub struct WindowInput {
     pub tails: Vec<Tail>,
     /// The ledger takes its time from its input.
     pub simulated: bool,
+    /// Calls that were recorded when their day was closed already; they count on their own day.
+    pub late: u64,
     /// What was wrong with the record.
     pub problems: Vec<Problem>,
 }
@@ -162,6 +164,7 @@ fn blank(input: &WindowInput, question: Question) -> Verdict {
         earlier_windows: input.earlier_windows.clone(),
         tails: input.tails.clone(),
         simulated: input.simulated,
+        late: input.late,
         not_claimed: not_claimed(question),
         recompute: format!(
             "lastcall decide {} --ledger DIR --for {} --dry-run --format json",
@@ -312,6 +315,9 @@ fn flags(out: &Verdict) -> Vec<Flag> {
     if out.totals.counts.unresolved > 0 {
         flag("unresolved", format!("{} unresolved", grouped(out.totals.counts.unresolved)));
     }
+    if out.late > 0 {
+        flag("late", format!("{} late", grouped(out.late)));
+    }
     if out.planted.missed > 0 {
         flag(
             "planted_missed",
@@ -325,6 +331,9 @@ fn flags(out: &Verdict) -> Vec<Flag> {
 }
 
 fn conclude(mut out: Verdict) -> Verdict {
+    if out.flags.is_empty() {
+        out.flags = flags(&out); // an answer without a window or with an error is marked too
+    }
     out.verdict = answer(&out.checks, &out.problems);
     let wanted = match out.verdict {
         Answer::Error => CheckResult::Error,

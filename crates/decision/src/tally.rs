@@ -104,23 +104,24 @@ impl DayCounts {
 
     /// Adds another day's counts.
     pub fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.agreed += other.agreed;
-        self.disagreed += other.disagreed;
-        self.both_rejected += other.both_rejected;
-        self.excluded += other.excluded;
-        self.unresolved += other.unresolved;
-        self.duplicate += other.duplicate;
-        self.conflicts += other.conflicts;
-        self.blocks += other.blocks;
-        self.refused += other.refused;
-        self.outcomes += other.outcomes;
-        self.reconstructed += other.reconstructed;
-        self.agreed_by_rule += other.agreed_by_rule;
-        self.disagreed_by_default += other.disagreed_by_default;
-        self.blocks_by_default += other.blocks_by_default;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.agreed = self.agreed.saturating_add(other.agreed);
+        self.disagreed = self.disagreed.saturating_add(other.disagreed);
+        self.both_rejected = self.both_rejected.saturating_add(other.both_rejected);
+        self.excluded = self.excluded.saturating_add(other.excluded);
+        self.unresolved = self.unresolved.saturating_add(other.unresolved);
+        self.duplicate = self.duplicate.saturating_add(other.duplicate);
+        self.conflicts = self.conflicts.saturating_add(other.conflicts);
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.refused = self.refused.saturating_add(other.refused);
+        self.outcomes = self.outcomes.saturating_add(other.outcomes);
+        self.reconstructed = self.reconstructed.saturating_add(other.reconstructed);
+        self.agreed_by_rule = self.agreed_by_rule.saturating_add(other.agreed_by_rule);
+        self.disagreed_by_default = self.disagreed_by_default.saturating_add(other.disagreed_by_default);
+        self.blocks_by_default = self.blocks_by_default.saturating_add(other.blocks_by_default);
         for (reason, n) in &other.reasons {
-            *self.reasons.entry(reason.clone()).or_default() += n;
+            let sum = self.reasons.entry(reason.clone()).or_default();
+            *sum = sum.saturating_add(*n);
         }
     }
 
@@ -130,7 +131,8 @@ impl DayCounts {
         if calls > 0 {
             self.calls = self.calls.saturating_add(calls);
             self.unresolved = self.unresolved.saturating_add(calls);
-            *self.reasons.entry(reason.to_owned()).or_default() += calls;
+            let sum = self.reasons.entry(reason.to_owned()).or_default();
+            *sum = sum.saturating_add(calls);
         }
     }
 }
@@ -316,9 +318,11 @@ impl Call {
             && self.discrepancies == other.discrepancies
     }
 
-    /// Worse, or as bad and earlier in the ledger: the same answer in whatever order rows are read.
+    /// Worse (a block before a refusal that is only a warning), or as bad and earlier in the ledger: the same answer in
+    /// whatever order rows are read.
     fn wins_over(&self, other: &Self) -> bool {
-        (self.rank, &other.place) > (other.rank, &self.place)
+        (self.rank, self.severity, self.refused, &other.place)
+            > (other.rank, other.severity, other.refused, &self.place)
     }
 }
 

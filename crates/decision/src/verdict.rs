@@ -158,7 +158,7 @@ pub struct Problem {
 /// A remark that stands beside the headline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flag {
-    /// Stable id: `simulated`, `arguments_only`, `reconstructed`, `map_lowered`, `planted_missed`, `unresolved`.
+    /// Stable id: `simulated`, `arguments_only`, `reconstructed`, `map_lowered`, `planted_missed`, `unresolved`, `late`.
     pub id: String,
     /// A few words.
     pub text: String,
@@ -420,6 +420,8 @@ pub struct Verdict {
     pub tails: Vec<Tail>,
     /// The ledger takes its time from the input.
     pub simulated: bool,
+    /// Calls that were recorded when their day was closed already; they count on their own day.
+    pub late: u64,
     /// What the answer does not say.
     pub not_claimed: Vec<String>,
     /// How to compute the same document again.

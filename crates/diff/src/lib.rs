@@ -12,6 +12,6 @@ mod rename;
 pub use doc::SchemaDoc;
 pub use generate::{Aim, Generator, Rng, agreeing, showing, valid};
 pub use near::names_are_near;
-pub use places::{Place, PlaceKind, changed_places, only_adds};
+pub use places::{Place, PlaceKind, changed_places, only_adds, same_but_for_text};
 pub use pointer::{Pattern, Token, escape, join, join_name, tokens};
 pub use rename::{Rename, inferred_renames};

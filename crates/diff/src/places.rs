@@ -126,7 +126,7 @@ fn adds(old: &Value, new: &Value, in_table: bool) -> bool {
 const TEXT: [&str; 5] = ["title", "description", "examples", "$comment", "deprecated"];
 
 /// Text and examples apart, do the nodes say the same?
-pub(crate) fn same_but_for_text(a: &Value, b: &Value) -> bool {
+pub fn same_but_for_text(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(x), Value::Object(y)) => {
             let shown = |k: &&String, v: &Value| !TEXT.contains(&k.as_str()) || v.is_object();

@@ -66,6 +66,9 @@ pub struct DecodeError {
     pub message: String,
 }
 
+/// The longest id, in bytes: ids stand in every count.
+const MAX_ID_BYTES: usize = 1024;
+
 pub(crate) fn fail<T>(code: &'static str, message: impl Into<String>) -> Result<T, DecodeError> {
     Err(DecodeError { code, message: message.into() })
 }
@@ -172,6 +175,33 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
                     "missing_field",
                     format!("a {kind} needs a `call_id` and a `tool_id` that are not empty"),
                 );
+            }
+            let e = &call.envelope;
+            let ids = [
+                ("call_id", Some(&call.call_id)),
+                ("tool_id", Some(&call.tool_id)),
+                ("contract_id", call.contract_id.as_ref()),
+                ("contract_digest", call.contract_digest.as_ref()),
+                ("agent_id", e.agent_id.as_ref()),
+                ("cohort", e.cohort.as_ref()),
+                ("session_id", e.session_id.as_ref()),
+                ("run_id", e.run_id.as_ref()),
+                ("trace_id", e.trace_id.as_ref()),
+            ];
+            for (field, id) in ids {
+                let Some(id) = id else { continue };
+                if id.len() > MAX_ID_BYTES {
+                    return fail(
+                        "bad_field",
+                        format!("`{field}` is longer than {MAX_ID_BYTES} bytes; an id is short"),
+                    );
+                }
+                if id.chars().any(char::is_control) {
+                    return fail(
+                        "bad_field",
+                        format!("`{field}` holds a control character; an id is printable"),
+                    );
+                }
             }
             if call.arguments.is_none() && call.arguments_text.is_none() {
                 return fail(

@@ -10,7 +10,7 @@ mod schema;
 mod time;
 
 pub use decode::{DecodeError, Decoded, Preset, decode};
-pub use provider::NO_TIME;
+pub use provider::{NO_TIME, calls_in};
 pub use record::{
     CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Interval, Json, Loss,
     Outcome, Record, Status, Suppression, Text, Upstream,

@@ -2,7 +2,11 @@
 //! or simply a name and arguments. For a first look: such a line has no outcome, and often no time.
 
 use crate::decode::{DecodeError, Decoded, fail, parse};
-use crate::record::{CallRecord, Envelope, Json, Outcome, ProviderInner, ProviderWire, Record, Status, Text};
+use serde_json::value::RawValue;
+
+use crate::record::{
+    CallRecord, Envelope, Json, MessageWire, Outcome, ProviderInner, ProviderWire, Record, Status, Text,
+};
 use crate::time::Timestamp;
 
 /// Reads one line. `place` becomes the call id where the line has none.
@@ -67,6 +71,58 @@ pub(crate) fn provider(text: &str) -> Result<Decoded<'_>, DecodeError> {
         ..CallRecord::default()
     };
     Ok(Decoded { record: Record::Call(Box::new(call)), unknown_fields: wire.unknown_fields })
+}
+
+/// The tool calls inside a provider's message, response or request body, each as its text: `tool_calls`, content blocks
+/// of type `tool_use`, output items of type `function_call`, parts with a `functionCall`, and these inside `choices`,
+/// `message`, `messages`, `candidates`, `content`, `response` and `body`. Empty where the line is a call itself, or none.
+pub fn calls_in(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
+        collect(raw.get(), 0, &mut out);
+    }
+    out
+}
+
+fn collect<'a>(text: &'a str, depth: u8, out: &mut Vec<&'a str>) {
+    if depth > 6 || out.len() > 10_000 {
+        return;
+    }
+    if text.starts_with('[') {
+        for item in serde_json::from_str::<Vec<&'a RawValue>>(text).unwrap_or_default() {
+            block(item.get(), depth, out);
+        }
+        return;
+    }
+    let Ok(message) = serde_json::from_str::<MessageWire<'a>>(text) else { return };
+    if let Some(calls) = message.tool_calls.get() {
+        let list = serde_json::from_str::<Vec<&'a RawValue>>(calls).unwrap_or_default();
+        out.extend(list.into_iter().map(RawValue::get));
+    }
+    let inside = [
+        message.content,
+        message.output,
+        message.parts,
+        message.choices,
+        message.message,
+        message.messages,
+        message.candidates,
+        message.response,
+        message.body,
+    ];
+    for text in inside.into_iter().filter_map(|json| json.get()) {
+        if text.starts_with(['{', '[']) {
+            collect(text, depth + 1, out);
+        }
+    }
+}
+
+/// One element of a list: a call block, or something that has calls inside.
+fn block<'a>(text: &'a str, depth: u8, out: &mut Vec<&'a str>) {
+    let Ok(wire) = serde_json::from_str::<MessageWire<'a>>(text) else { return };
+    let is_call = matches!(wire.kind.get(), Some("\"tool_use\"" | "\"function_call\""))
+        || !wire.function_call.is_none();
+    if is_call { out.push(text) } else { collect(text, depth + 1, out) }
 }
 
 /// A string as it is, a number as its text; anything else says nothing.

@@ -632,6 +632,24 @@ record! {
 }
 
 record! {
+    /// Where providers' messages and responses keep tool calls.
+    MessageWire<'a> {
+        kind: Json<'a> = "type",
+        tool_calls: Json<'a> = "tool_calls",
+        content: Json<'a> = "content",
+        output: Json<'a> = "output",
+        parts: Json<'a> = "parts",
+        choices: Json<'a> = "choices",
+        message: Json<'a> = "message",
+        messages: Json<'a> = "messages",
+        candidates: Json<'a> = "candidates",
+        response: Json<'a> = "response",
+        body: Json<'a> = "body",
+        function_call: Json<'a> = "functionCall",
+    }
+}
+
+record! {
     /// What tells the presets apart.
     SniffWire<'a> {
         schema_version: Json<'a> = "schema_version",

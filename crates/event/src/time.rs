@@ -1,6 +1,6 @@
 //! Time as Lastcall counts it: UTC milliseconds, and the UTC day of a call's own time (invariant 10).
 
-use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, TimeZone, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, TimeZone, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -12,6 +12,10 @@ pub struct Timestamp(pub i64);
 pub struct Day(pub i32);
 
 const MS_PER_DAY: i64 = 86_400_000;
+/// 0000-01-01T00:00:00Z.
+const FIRST_MS: i64 = -62_167_219_200_000;
+/// 9999-12-31T23:59:59.999Z.
+const LAST_MS: i64 = 253_402_300_799_999;
 
 impl Timestamp {
     /// Reads RFC 3339 with an offset (`Z` or `±hh:mm`). `None` when it is anything else, or before year 0 or after 9999.
@@ -19,8 +23,9 @@ impl Timestamp {
         if let Some(fast) = parse_utc(text.as_bytes()) {
             return Some(fast);
         }
-        let at = DateTime::parse_from_rfc3339(text).ok()?;
-        (0..=9999).contains(&at.year()).then(|| Self(at.timestamp_millis()))
+        let at = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
+        // by its UTC moment: what is read has to be written and read again
+        (FIRST_MS..=LAST_MS).contains(&at).then_some(Self(at))
     }
 
     /// The UTC day this moment lies in.
@@ -82,7 +87,8 @@ impl Day {
     /// Reads `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Self> {
         let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
-        Some(Timestamp(Utc.from_utc_datetime(&date.and_hms_opt(0, 0, 0)?).timestamp_millis()).day())
+        let start = Utc.from_utc_datetime(&date.and_hms_opt(0, 0, 0)?).timestamp_millis();
+        (FIRST_MS..=LAST_MS).contains(&start).then(|| Timestamp(start).day())
     }
 
     /// The first moment of the day.
@@ -138,6 +144,7 @@ as_text!(Timestamp, "not an RFC 3339 time with an offset (Z or an hour differenc
 as_text!(Day, "not a day such as 2026-06-01 `{}`");
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -159,6 +166,21 @@ mod tests {
             ["2026-06-01", "2026-06-01T09:30:00", "2026-13-01T00:00:00Z", "2026-06-31T00:00:00Z", "", "Z"]
         {
             assert_eq!(Timestamp::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_can_be_written_and_read_again() {
+        for text in ["9999-12-31T23:59:59-05:00", "0000-01-01T00:00:00+05:00", "-0001-01-01T00:00:00Z"] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
+        }
+        for text in ["9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59+05:00"] {
+            let read = Timestamp::parse(text).unwrap();
+            assert_eq!(Timestamp::parse(&read.to_string()), Some(read), "{text}");
+            assert_eq!(Day::parse(&read.day().to_string()), Some(read.day()), "{text}");
+        }
+        for text in ["+10000-01-01", "-0001-01-01"] {
+            assert_eq!(Day::parse(text), None, "{text}");
         }
     }
 

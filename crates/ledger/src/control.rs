@@ -4,6 +4,8 @@ use lastcall_contract::Digest;
 use lastcall_event::{Day, Preset, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::LedgerClock;
+
 /// What a source's records are taken for. Exclusive within a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,6 +57,8 @@ pub enum Control {
     Genesis {
         /// The ledger's id.
         ledger_id: String,
+        /// Where its time comes from: `ledger.json` alone could be edited unseen.
+        clock: LedgerClock,
     },
     /// A stream that is read.
     Source {

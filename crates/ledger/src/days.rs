@@ -26,7 +26,11 @@ impl ReadThrough {
     /// What an entry's progress shows under a ledger's clock.
     pub fn of(progress: &Progress, clock: LedgerClock) -> Self {
         if progress.is_final {
-            return Self::ForEver;
+            // What the mirror does not know of its upstream, the end of its output does not show.
+            return match progress.upstream.and_then(|u| u.through) {
+                Some(through) => Self::Until(through),
+                None => Self::ForEver,
+            };
         }
         let own = match clock {
             LedgerClock::System => progress.read_through,
@@ -62,13 +66,18 @@ pub struct PartitionDays {
     pub lateness_ms: i64,
     /// Per entry: sequence number, how far it was read, how many partitions the source had.
     steps: Vec<(u64, ReadThrough, i32)>,
+    /// In a system ledger the time of each entry: no day closes before it is over, not even by `--final`.
+    times: Vec<Timestamp>,
 }
 
 impl PartitionDays {
     /// The entry that closed the day, and the source's partition count there.
     pub fn closing(&self, day: Day) -> Option<(u64, i32)> {
-        let closes = |(_, read, _): &&(u64, ReadThrough, i32)| read.closes(day, self.lateness_ms);
-        self.steps.iter().find(closes).map(|(seq, _, partitions)| (*seq, *partitions))
+        let over = |i: usize| self.times.get(i).is_none_or(|at| *at >= day.end());
+        let mut steps = self.steps.iter().enumerate();
+        steps
+            .find(|(i, (_, read, _))| read.closes(day, self.lateness_ms) && over(*i))
+            .map(|(_, (seq, _, partitions))| (*seq, *partitions))
     }
 
     /// The accounting day of a call of `day` that entry `seq` recorded: its own day or, where an earlier entry had
@@ -175,11 +184,17 @@ impl DayStates {
                     let progress = read.entry.body.progress();
                     (read.entry.seq, ReadThrough::of(progress, clock), progress.partitions)
                 });
+                let steps = steps.collect();
+                let times = match clock {
+                    LedgerClock::System => chain.entries.iter().map(|read| read.entry.at).collect(),
+                    LedgerClock::Simulated => Vec::new(),
+                };
                 states.partitions.push(PartitionDays {
                     source: info.name.clone(),
                     partition: chain.partition,
                     lateness_ms: info.lateness_ms,
-                    steps: steps.collect(),
+                    steps,
+                    times,
                 });
             }
         }

@@ -54,7 +54,8 @@ impl LedgerError {
         Self::Unreadable { place: place.to_owned(), what: what.to_string() }
     }
 
-    pub(crate) fn altered(place: &str, what: impl Into<String>) -> Self {
+    /// Something is not what its digest or its neighbours say.
+    pub fn altered(place: &str, what: impl Into<String>) -> Self {
         Self::Altered { place: place.to_owned(), what: what.into() }
     }
 }

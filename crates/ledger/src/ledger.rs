@@ -214,7 +214,11 @@ impl Ledger {
         for entry in read {
             let first = state.entries.is_empty();
             match &entry.entry.body {
-                Control::Genesis { ledger_id } if first && *ledger_id == self.meta.id => {}
+                Control::Genesis { ledger_id, clock } if first && *ledger_id == self.meta.id => {
+                    let agrees = *clock == self.meta.clock;
+                    let what = "its `clock` is not the one that the ledger's genesis states";
+                    agrees.then_some(()).ok_or_else(|| LedgerError::altered(names::META, what))?;
+                }
                 Control::Genesis { .. } => {
                     let place = Chain::Control.entry_path(entry.entry.seq);
                     return Err(LedgerError::altered(&place, "it is the genesis of another ledger"));
@@ -231,7 +235,7 @@ impl Ledger {
     }
 
     fn ensure_genesis(&self) -> Result<(), LedgerError> {
-        let body = Control::Genesis { ledger_id: self.meta.id.clone() };
+        let body = Control::Genesis { ledger_id: self.meta.id.clone(), clock: self.meta.clock };
         let now = self.system_now().unwrap_or_default();
         chain::append(&*self.store, &Chain::Control, None, &self.writer, now, None, &body)?;
         Ok(())

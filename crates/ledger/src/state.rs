@@ -171,6 +171,13 @@ impl ControlState {
         self.entries.push(read);
     }
 
+    /// Whether the entry that a partition entry names is the one that stands in this chain. One that is not yet there
+    /// says nothing: whoever reads it is behind.
+    pub fn agrees(&self, named: &crate::entry::ControlRef) -> bool {
+        let there = usize::try_from(named.seq).ok().and_then(|i| self.entries.get(i));
+        there.is_none_or(|read| read.digest == named.digest)
+    }
+
     /// The last entry; `None` for an empty chain (a ledger without its genesis).
     pub fn tail(&self) -> Option<Tail> {
         self.entries.last().map(Read::tail)
@@ -179,7 +186,7 @@ impl ControlState {
     /// The ledger's id, as its genesis states it.
     pub fn ledger_id(&self) -> Option<&str> {
         self.entries.first().and_then(|read| match &read.entry.body {
-            Control::Genesis { ledger_id } => Some(ledger_id.as_str()),
+            Control::Genesis { ledger_id, .. } => Some(ledger_id.as_str()),
             _ => None,
         })
     }

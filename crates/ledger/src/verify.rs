@@ -106,6 +106,8 @@ struct Verifier<'a> {
     report: Verification,
     control: Vec<Read<Control>>,
     each: &'a mut dyn FnMut(&str),
+    /// Digest of every entry that was read, by chain and sequence number.
+    digests: HashMap<(String, u64), Digest>,
 }
 
 /// Checks a ledger. `each` is told every path before it is read, for a progress bar.
@@ -121,7 +123,7 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
         objects: 0,
         not_excluded: NOT_EXCLUDED,
     };
-    let mut verifier = Verifier { ledger, report, control: Vec::new(), each };
+    let mut verifier = Verifier { ledger, report, control: Vec::new(), digests: HashMap::new(), each };
     verifier.control()?;
     verifier.objects()?;
     let sources: BTreeSet<String> = verifier
@@ -135,6 +137,7 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
     for source in sources {
         verifier.source(&source)?;
     }
+    verifier.verdicts()?;
     let mut report = verifier.report;
     report.outcome = report.findings.iter().map(|f| f.outcome).min().unwrap_or(Outcome::Intact);
     Ok(report)
@@ -178,6 +181,7 @@ impl Verifier<'_> {
                     {
                         self.find(Outcome::Altered, &path, record.clone(), what);
                     }
+                    self.digests.insert((chain.to_string(), seq), digest.clone());
                     before = Some(Tail { seq, digest, at: read.entry.at });
                     entries.push(read);
                 }
@@ -217,7 +221,12 @@ impl Verifier<'_> {
         let path = Chain::Control.entry_path(0);
         let genesis = self.control.first().map(|read| read.entry.body.clone());
         match genesis {
-            Some(Control::Genesis { ledger_id }) if ledger_id == self.ledger.meta().id => {}
+            Some(Control::Genesis { ledger_id, clock }) if ledger_id == self.ledger.meta().id => {
+                if clock != self.ledger.meta().clock {
+                    let what = "its `clock` is not the one that the ledger's genesis states";
+                    self.find(Outcome::Altered, names::META, None, what);
+                }
+            }
             Some(_) => self.find(Outcome::Altered, &path, None, "it is not the genesis of this ledger"),
             None => self.find(Outcome::Incomplete, &path, None, "the control chain has no genesis"),
         }
@@ -256,6 +265,44 @@ impl Verifier<'_> {
                     self.find(Outcome::Altered, &path, record, "its SHA-256 is not its name");
                 }
                 Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Each recorded verdict names the tails that it read: they have to stand in the chains as they were.
+    fn verdicts(&mut self) -> Result<(), LedgerError> {
+        #[derive(serde::Deserialize)]
+        struct Document {
+            #[serde(default)]
+            tails: Vec<NamedTail>,
+        }
+        #[derive(serde::Deserialize)]
+        struct NamedTail {
+            chain: String,
+            seq: u64,
+            digest: Digest,
+        }
+        let named: Vec<(u64, Digest)> = self
+            .control
+            .iter()
+            .filter_map(|read| match &read.entry.body {
+                Control::Verdict { document, .. } => Some((read.entry.seq, document.clone())),
+                _ => None,
+            })
+            .collect();
+        for (seq, digest) in named {
+            let Some(bytes) = self.ledger.store().get(&names::object_path(&digest))? else { continue };
+            let Ok(document) = serde_json::from_slice::<Document>(&bytes) else { continue };
+            for tail in document.tails {
+                let there = self.digests.get(&(tail.chain.clone(), tail.seq));
+                let what = match there {
+                    Some(there) if *there == tail.digest => continue,
+                    Some(_) => "it is not the entry that a recorded verdict rests on",
+                    None => "it is missing, and a recorded verdict rests on it",
+                };
+                let record = Some(format!("the verdict of control entry {seq}"));
+                self.find(Outcome::Altered, &format!("{} entry {}", tail.chain, tail.seq), record, what);
             }
         }
         Ok(())
@@ -439,6 +486,10 @@ impl Counted {
         let (mut rows, mut last) = (0u64, None);
         results::for_each_row(path, bytes, |row| {
             self.place(path, chunk, &mut last, row.position, true)?;
+            if row.day != row.ts.day() {
+                let what = format!("the row at offset {} has another day than its time", row.position.offset);
+                return Err(LedgerError::altered(path, what));
+            }
             match self.commitments.get(&row.position) {
                 Some(commitment) if *commitment == row.commitment => {}
                 None if self.without_calls => {}

@@ -367,7 +367,7 @@ impl Store for Lossy {
 
 #[test]
 fn an_ambiguous_append_is_settled_by_reading_the_slot() {
-    let body = Control::Genesis { ledger_id: "x".to_owned() };
+    let body = Control::Genesis { ledger_id: "x".to_owned(), clock: LedgerClock::System };
     for (takes_effect, rival, won) in
         [(true, None, true), (false, None, true), (false, Some(Bytes::from("{}")), false)]
     {
@@ -389,7 +389,7 @@ fn an_ambiguous_append_is_settled_by_reading_the_slot() {
 #[test]
 fn the_second_of_two_appends_loses_and_time_never_falls() {
     let store = MemoryStore::default();
-    let body = |id: &str| Control::Genesis { ledger_id: id.to_owned() };
+    let body = |id: &str| Control::Genesis { ledger_id: id.to_owned(), clock: LedgerClock::System };
     let Append::Won(tail) =
         append(&store, &Chain::Control, None, "a", Timestamp(50), None, &body("1")).unwrap()
     else {
@@ -424,7 +424,7 @@ fn tails_are_found_whatever_the_length() {
     for n in 0..70u64 {
         let found = read_tail::<Control>(&store, &Chain::Control).unwrap().map(|read| read.entry.seq);
         assert_eq!(found, n.checked_sub(1));
-        let body = Control::Genesis { ledger_id: n.to_string() };
+        let body = Control::Genesis { ledger_id: n.to_string(), clock: LedgerClock::System };
         let Append::Won(won) =
             append(&store, &Chain::Control, tail.as_ref(), "a", Timestamp(1), None, &body).unwrap()
         else {

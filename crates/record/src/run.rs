@@ -162,6 +162,12 @@ pub enum RunError {
         /// What differs.
         what: String,
     },
+    /// More came after `--final`.
+    #[error(
+        "source `{0}` was read with --final: nothing may follow, and its days are closed for ever. Give what follows as \
+         another file, or under another name with --source"
+    )]
+    AfterFinal(String),
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -185,6 +191,11 @@ pub fn run_file(
 ) -> Result<Summary, RunError> {
     let place = path.display().to_string();
     let read = |error| RunError::Read { place: place.clone(), error };
+    let about = std::fs::metadata(path).map_err(read)?;
+    if !about.is_file() && !about.is_dir() {
+        let what = "it is no regular file: it cannot be read twice; `-` reads standard input";
+        return Err(read(io::Error::new(io::ErrorKind::InvalidInput, what)));
+    }
     let name = match &options.source {
         Some(name) => name.clone(),
         None => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -371,6 +382,10 @@ impl<'a> Run<'a> {
             let place = names::Chain::Control.entry_path(assigned.control.seq);
             return Err(LedgerError::Missing { place }.into());
         }
+        if !self.control.agrees(&assigned.control) {
+            let place = names::Chain::Control.entry_path(assigned.control.seq);
+            return Err(LedgerError::altered(&place, "it is not the entry that the record names").into());
+        }
         if self.summary.from < 0 {
             self.summary.from = assigned.progress.next.0;
         }
@@ -422,6 +437,7 @@ impl<'a> Run<'a> {
         let random = Box::new(|to: &mut [u8]| fill_random(to));
         let mut recorder = Recorder::new(spec, self.options.limits, self.config()?, random);
         let (tail, progress) = (assigned.tail, assigned.progress);
+        let was_final = progress.is_final;
         let mut prefix = lines.prefix();
         recorder.step(Input::Assigned { tail, progress }, system_now())?;
         let mut now = system_now();
@@ -442,6 +458,9 @@ impl<'a> Run<'a> {
             if !line.terminated && !self.options.is_final {
                 self.summary.waiting = line.length;
                 break;
+            }
+            if was_final {
+                return Err(RunError::AfterFinal(self.info.name.clone()));
             }
             prefix = line.prefix;
             let incoming = Incoming {

@@ -204,7 +204,7 @@ fn print(args: &Args, verdicts: &[Verdict]) -> anyhow::Result<()> {
         }),
         Format::Html => Some(match one {
             Some(v) => verdict_page(v),
-            None => fleet_page("Which old versions may be retired?", verdicts),
+            None => fleet_page("May new calls go to the candidates?", verdicts),
         }),
     };
     let Some(path) = &args.out else {

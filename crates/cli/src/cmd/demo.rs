@@ -125,7 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     println!("\n$ lastcall decide --all --ledger {ledger}");
     let verdicts = super::decide::decide_all(super::ledger::open(&at("ledger"))?)?;
     let page = at("report.html");
-    write(&page, &lastcall_report::fleet_page("May these three old versions be retired?", &verdicts))?;
+    write(&page, &lastcall_report::fleet_page("Three tools, fourteen simulated days", &verdicts))?;
     write(&at("verdict.json"), &lastcall_report::to_json(&verdicts)?)?;
     print!("{}", lastcall_report::fleet_text(&verdicts, style()));
     println!("\nreport:  {}\nverdict: {}\nledger:  {ledger}", page.display(), text("verdict.json"));

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use lastcall_compare::{Comparison, ComparisonResult, PairConfig, PreparedPair, Severity, compare};
 use lastcall_contract::{Contract, Definition, Document, Pick};
-use lastcall_event::{CallRecord, Day, NO_TIME, Preset, Record, Text, decode};
+use lastcall_diff::same_but_for_text;
+use lastcall_event::{CallRecord, Day, NO_TIME, Preset, Record, Text, calls_in, decode};
 use lastcall_record::lines::LineReader;
 use lastcall_report::{TryAgent, TryCategory, TryDay, TryExample, TryFinding, TryReport};
 
@@ -105,7 +106,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 fn contract(given: &str, tool: Option<&str>, registry: &Path, side: &str) -> anyhow::Result<Contract> {
     let path = Path::new(given);
     if !path.exists() && given.contains('@') {
-        let registry = super::contract::load_registry(registry)?;
+        // drift would be exit code 1, which here says that something would break
+        let registry = super::contract::load_registry(registry).map_err(|e| anyhow::anyhow!("{e:#}"))?;
         return match registry.contract(given) {
             Some(contract) => Ok(contract.clone()),
             None => {
@@ -155,9 +157,8 @@ fn collect(
     old: &Definition,
     new: &Definition,
 ) -> anyhow::Result<TryReport> {
-    let mut by_tool: BTreeMap<String, Counts> = BTreeMap::new();
-    let mut undecodable: BTreeMap<&'static str, (u64, String)> = BTreeMap::new();
-    let mut others = 0u64;
+    let mut seen = Seen { args, pair, by_tool: BTreeMap::new(), undecodable: BTreeMap::new(), others: 0 };
+    let place = |label: &str, number: u64| format!("{label}:{number}");
     for file in files(&args.calls)? {
         let label = if file.as_os_str() == "-" { "stdin".to_owned() } else { file.display().to_string() };
         let reader = if label == "stdin" { LineReader::stdin() } else { LineReader::open(&file) };
@@ -185,50 +186,98 @@ fn collect(
                 None => Preset::sniff(bytes),
             };
             if too_long {
-                let seen = undecodable.entry("too_long").or_insert_with(|| (0, format!("{label}:{number}")));
-                seen.0 += 1;
+                seen.undecodable.entry("too_long").or_insert_with(|| (0, place(&label, number))).0 += 1;
                 continue;
             }
-            let decoded = match decode(bytes, preset) {
-                Ok(decoded) => decoded,
-                Err(error) if error.code == "not_a_call" => {
-                    others += 1;
-                    continue;
-                }
-                Err(error) => {
-                    let list = bytes.trim_ascii_start().first() == Some(&b'[');
-                    let hint = if list { "; a JSON array becomes lines with jq -c '.[]'" } else { "" };
-                    let text = || format!("{label}:{number}: {}{hint}", error.message);
-                    undecodable.entry(error.code).or_insert_with(|| (0, text())).0 += 1;
-                    continue;
-                }
-            };
-            let Record::Call(mut call) = decoded.record else {
-                others += 1;
-                continue;
-            };
-            if let [only] = call.candidates.as_mut_slice() {
-                only.contract_id = Text::from(pair.candidate_id().to_owned());
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            let inside = if preset == Preset::Provider { calls_in(text) } else { Vec::new() };
+            if inside.is_empty() {
+                seen.line(bytes, preset, &place(&label, number));
             }
-            if !by_tool.contains_key(&*call.tool_id) && by_tool.len() < 256 {
-                by_tool.insert(call.tool_id.to_string(), Counts::default());
+            for call in inside {
+                seen.line(call.as_bytes(), preset, &place(&label, number));
             }
-            // hostile ids beyond that share a row
-            let key = if by_tool.contains_key(&*call.tool_id) { &*call.tool_id } else { "(more tools)" };
-            let counts = by_tool.entry(key.to_owned()).or_default();
-            counts.add(args, &call, &compare(pair, &call), &format!("{label}:{number}"));
         }
         bar.clear();
     }
+    let Seen { by_tool, undecodable, others, .. } = seen;
     let (counts, other_calls, mut notes) = choose(args, by_tool, old, new)?;
+    notes.extend(text_changes(old, new));
     for (code, (count, first)) in &undecodable {
-        notes.push(format!("{count} lines could not be decoded ({code}); the first: {first}"));
+        notes.push(format!("could not be decoded ({code}): {count}; the first: {first}"));
     }
     if others > 0 {
         notes.push(format!("{others} records are no calls (clock, coverage, loss)"));
     }
     let undecodable = undecodable.values().map(|(n, _)| n).sum();
     Ok(counts.report(args, old, other_calls, undecodable, notes))
+}
+
+/// What has been read so far.
+struct Seen<'a> {
+    args: &'a Args,
+    pair: &'a PreparedPair,
+    by_tool: BTreeMap<String, Counts>,
+    /// Reason code → how many, and the first.
+    undecodable: BTreeMap<&'static str, (u64, String)>,
+    others: u64,
+}
+
+impl Seen<'_> {
+    fn line(&mut self, bytes: &[u8], preset: Preset, place: &str) {
+        let decoded = match decode(bytes, preset) {
+            Ok(decoded) => decoded,
+            Err(error) if error.code == "not_a_call" => {
+                self.others += 1;
+                return;
+            }
+            Err(error) => {
+                let list = bytes.trim_ascii_start().first() == Some(&b'[');
+                let hint = if list { "; a JSON array becomes lines with jq -c '.[]'" } else { "" };
+                let text = || format!("{place}: {}{hint}", error.message);
+                self.undecodable.entry(error.code).or_insert_with(|| (0, text())).0 += 1;
+                return;
+            }
+        };
+        let Record::Call(mut call) = decoded.record else {
+            self.others += 1;
+            return;
+        };
+        if let [only] = call.candidates.as_mut_slice() {
+            only.contract_id = Text::from(self.pair.candidate_id().to_owned());
+        }
+        if !self.by_tool.contains_key(&*call.tool_id) && self.by_tool.len() < 256 {
+            self.by_tool.insert(call.tool_id.to_string(), Counts::default());
+        }
+        // hostile ids beyond that share a row
+        let key = if self.by_tool.contains_key(&*call.tool_id) { &*call.tool_id } else { "(more tools)" };
+        let counts = self.by_tool.entry(key.to_owned()).or_default();
+        counts.add(self.args, &call, &compare(self.pair, &call), place);
+    }
+}
+
+/// What the model reads and a replay does not show: these calls were made from the old text.
+fn text_changes(old: &Definition, new: &Definition) -> Vec<String> {
+    let mut parts = Vec::new();
+    if old.name != new.name {
+        parts.push(format!("the name ({} → {})", old.name, new.name));
+    }
+    if old.description != new.description || old.title != new.title {
+        parts.push("the description".to_owned());
+    }
+    if old.input_schema != new.input_schema && same_but_for_text(&old.input_schema, &new.input_schema) {
+        parts.push("the text of arguments".to_owned());
+    }
+    if old.annotations != new.annotations {
+        parts.push("the annotations".to_owned());
+    }
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "also changed: {}; calls that models made from the old text say nothing about that",
+        parts.join(", ")
+    )]
 }
 
 /// The files of a folder, sorted, or the one file, or standard input.
@@ -270,16 +319,11 @@ fn choose(
     let found: Vec<String> = wanted.iter().filter(|w| by_tool.contains_key(*w)).cloned().collect();
     let chosen = match (found.as_slice(), by_tool.len()) {
         ([], 0) => None,
-        ([], 1) if args.tool.is_none() => {
-            let name = by_tool.keys().next().cloned().unwrap_or_default();
-            notes.push(format!("all calls are of {name}; taken as calls of {}", old.name));
-            Some(name)
-        }
         ([], _) => {
             let mut names: Vec<&str> = by_tool.keys().map(String::as_str).take(12).collect();
             names.sort_unstable();
             bail!(
-                "no call of {} among {total} calls; the calls are of: {}. Name one with --tool",
+                "no call of {} among {total} calls; the calls are of: {}. If one of these is the same tool, name it with --tool",
                 wanted.first().map_or("", String::as_str),
                 names.join(", ")
             );

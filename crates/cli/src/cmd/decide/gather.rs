@@ -9,7 +9,7 @@ use lastcall_decision::{
 };
 use lastcall_event::{Day, Timestamp};
 use lastcall_ledger::control::{Control, Pair};
-use lastcall_ledger::days::{DayState, DayStates, ReadThrough};
+use lastcall_ledger::days::{DayState, DayStates, PartitionDays, ReadThrough};
 use lastcall_ledger::entry::Chunk;
 use lastcall_ledger::rows::ResultRow;
 use lastcall_ledger::state::{ControlState, Plant, Registration};
@@ -43,6 +43,19 @@ impl Record {
     pub fn read(ledger: Ledger) -> Result<Self, LedgerError> {
         let control = ledger.control()?;
         let chains = ledger.partitions()?;
+        // The rule came before the evidence only if the entry that the evidence names is the one that stands there.
+        for chain in &chains {
+            for read in &chain.entries {
+                let named = read.entry.body.control();
+                if !control.agrees(named) {
+                    let what = format!(
+                        "control entry {} is not the one that it names: the control chain was rewritten",
+                        named.seq
+                    );
+                    return Err(LedgerError::altered(&chain.chain().entry_path(read.entry.seq), what));
+                }
+            }
+        }
         Ok(Self { ledger, control, chains })
     }
 
@@ -171,10 +184,22 @@ impl<'a> Gathering<'a> {
             None => record.control.sources.keys().cloned().collect(),
         };
         let mut expected = Vec::new();
-        for plant in plants_of(&record.control, subject) {
+        for (plant, own) in plants_of(&record.control, subject) {
             match PlantList::read(&record.ledger, plant) {
-                Ok(list) => expected.extend(list.expectations(plant.seq)),
+                Ok(list) if own => expected.extend(list.expectations(plant.seq)),
+                // another candidate's plants are left out of D, and nothing is expected of them here
+                Ok(list) => {
+                    expected.extend(list.expectations(plant.seq).map(|e| Expectation { expect: None, ..e }));
+                }
                 Err(problem) => problems.push(problem),
+            }
+        }
+        // The verdict is about these definitions: they have to be the ones that were fixed.
+        if let Some(pair) = &subject.pair {
+            for digest in [&pair.current_digest, &pair.candidate_digest, &pair.config_digest] {
+                if let Err(error) = record.ledger.object(digest) {
+                    problems.push(problem_of(&error));
+                }
             }
         }
         let expected: Vec<Expectation> = expected;
@@ -288,10 +313,16 @@ impl<'a> Gathering<'a> {
             }
         }
         for loss in chunk.losses.iter().filter(|l| l.tool.as_ref().is_none_or(|t| t == tool)) {
-            *self.lost.entry(loss.from.day()).or_default() += loss.count;
+            // On which of its days they were lost nobody knows: they count on each, as what is unknown does.
+            let last = loss.to.day().0.max(loss.from.day().0).min(loss.from.day().0.saturating_add(400));
+            for day in loss.from.day().0..=last {
+                let sum = self.lost.entry(Day(day)).or_default();
+                *sum = sum.saturating_add(loss.count);
+            }
         }
         for count in chunk.coverage.iter().filter(|c| c.tool == *tool) {
-            *self.coverage.entry(count.hour.day()).or_default() += count.count;
+            let sum = self.coverage.entry(count.hour.day()).or_default();
+            *sum = sum.saturating_add(count.count);
         }
     }
 
@@ -313,6 +344,8 @@ impl<'a> Gathering<'a> {
         if let (Some(r), Some(plan)) = (registration, &input.plan) {
             (input.closed_through, input.open_because) =
                 closed_through(record, &self.sources, r, &plan.values);
+            input.late = late_calls(record, &self.sources, r);
+            input.problems.extend(incomplete(record, &self.sources, r));
             last = closed_days(&plan.values, r.scored_from, input.closed_through).last().copied();
         }
         // Without a registration nothing is scored, and what was seen so far is shown.
@@ -330,8 +363,9 @@ impl<'a> Gathering<'a> {
         }
         if !self.coverage.is_empty() {
             let inside = |d: &Day| *d >= first && last.is_some_and(|last| *d <= last);
-            input.production_calls =
-                Some(self.coverage.iter().filter(|(d, _)| inside(d)).map(|(_, n)| n).sum());
+            input.production_calls = Some(
+                self.coverage.iter().filter(|(d, _)| inside(d)).fold(0, |sum, (_, n)| sum.saturating_add(*n)),
+            );
         }
         input
     }
@@ -341,14 +375,15 @@ fn add_unresolved(days: &mut BTreeMap<Day, DayCounts>, day: Day, n: u64, reason:
     days.entry(day).or_default().add_unresolved(n, reason);
 }
 
-/// The plants of a subject's pair.
-fn plants_of<'c>(control: &'c ControlState, subject: &Subject) -> Vec<&'c Plant> {
+/// The plants of a subject's tool, and whether they were planted for its own candidate: those of another are no
+/// production calls either.
+fn plants_of<'c>(control: &'c ControlState, subject: &Subject) -> Vec<(&'c Plant, bool)> {
     let candidate = subject.pair.as_ref().map(|p| p.candidate.as_str());
-    control
-        .plants
-        .iter()
-        .filter(|p| p.tool_id == subject.tool_id && Some(p.candidate.as_str()) == candidate)
-        .collect()
+    let own = |p: &'c Plant| (p, Some(p.candidate.as_str()) == candidate);
+    let mut plants: Vec<_> =
+        control.plants.iter().filter(|p| p.tool_id == subject.tool_id).map(own).collect();
+    plants.sort_by_key(|(_, own)| *own); // where both name a call, what is expected of one's own holds
+    plants
 }
 
 fn plan_of(ledger: &Ledger, r: &Registration) -> Result<PlanFacts, Problem> {
@@ -434,6 +469,65 @@ fn tails(record: &Record, sources: &[String]) -> Vec<Tail> {
     out
 }
 
+/// What makes the record of a window incomplete: upstream positions that the mirror left out, calls made under another
+/// definition than the fixed one, calls that two roles bring twice.
+fn incomplete(record: &Record, sources: &[String], r: &Registration) -> Vec<Problem> {
+    let mut out = Vec::new();
+    let mut problem = |text: String, next: &str| {
+        out.push(Problem {
+            result: CheckResult::Insufficient,
+            reason: ReasonCode::RecordIncomplete,
+            text,
+            next: Some(next.to_owned()),
+        });
+    };
+    let chains = || record.chains.iter().filter(|c| sources.contains(&c.source));
+    for chain in chains() {
+        let missing = chain.progress().and_then(|p| p.upstream).map_or(0, |u| u.missing);
+        if missing > 0 {
+            let text = format!(
+                "{}/{}: {missing} upstream positions are in no mirrored row: nobody knows what was called there.",
+                chain.source, chain.partition.0
+            );
+            problem(text, "find what the mirror dropped, and register again");
+        }
+    }
+    let counts = chains().flat_map(|c| c.chunks()).flat_map(|(_, c)| &c.calls);
+    let scored = counts.filter(|c| c.tool == r.pair.tool_id && c.day >= r.scored_from);
+    let mismatch = scored.fold(0u64, |sum, c| sum.saturating_add(c.digest_mismatch));
+    if mismatch > 0 {
+        let text = format!(
+            "{mismatch} calls state a contract digest that is not the one of {}: they were made under another definition.",
+            r.pair.current
+        );
+        problem(text, "observe the definition that production uses, and register again");
+    }
+    let roles: Vec<_> =
+        sources.iter().filter_map(|s| record.control.sources.get(s)).map(|s| s.role).collect();
+    if roles.iter().any(|role| Some(role) != roles.first()) {
+        let text = "The window reads tool-calls and mirrored-calls sources: the same calls may count twice."
+            .to_owned();
+        problem(text, "register again with the sources of one role: --source NAME");
+    }
+    out
+}
+
+/// Calls of the pair, on scored days, that were recorded when their day was closed already. They stay on their day.
+fn late_calls(record: &Record, sources: &[String], r: &Registration) -> u64 {
+    let names: Vec<&str> = sources.iter().map(String::as_str).collect();
+    let states = DayStates::new(&record.control, &record.chains, &names, record.ledger.meta().clock);
+    let mut late = 0;
+    for chain in record.chains.iter().filter(|c| sources.contains(&c.source)) {
+        let same = |p: &&PartitionDays| p.source == chain.source && p.partition == chain.partition;
+        let Some(days) = states.partitions.iter().find(same) else { continue };
+        for (seq, chunk) in chain.chunks() {
+            let ours = chunk.tallies.iter().filter(|t| t.epoch == r.pair.epoch && t.day >= r.scored_from);
+            late += ours.filter(|t| days.is_late(seq, t.day)).map(|t| t.counts.rows()).sum::<u64>();
+        }
+    }
+    late
+}
+
 /// The last closed scored day, and why the next one is open.
 fn closed_through(
     record: &Record,
@@ -479,8 +573,9 @@ fn end_of_record(record: &Record, sources: &[String], states: &DayStates) -> Opt
     for chain in chains {
         last = last.max(chain.chunks().filter_map(|(_, c)| c.newest).max());
         if record.ledger.is_simulated() {
-            // The moment before the clock: at midnight sharp the new day has not begun.
-            last = last.max(chain.progress().and_then(|p| p.clock).map(|c| Timestamp(c.0.saturating_sub(1))));
+            // The day before the clock's own, which has only begun: it is one of the record if a call lies on it.
+            let before = |clock: Timestamp| clock.day().plus(-1).start();
+            last = last.max(chain.progress().and_then(|p| p.clock).map(before));
         }
     }
     last.map(Timestamp::day)

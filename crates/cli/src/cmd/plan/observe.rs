@@ -37,7 +37,7 @@ pub struct Args {
     /// With files: the tool's id in the calls [the definition's name].
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// With files: the versions of both.
+    /// With files: the versions of both; 1 and 2 if absent, as `simulate` writes them.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     versions: Option<Vec<String>>,
     /// Check everything and write nothing.
@@ -54,8 +54,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let version = |i: usize, default: &str| {
         args.versions.as_ref().and_then(|v| v.get(i)).cloned().unwrap_or_else(|| default.to_owned())
     };
-    let old = contract(args, &args.old, registry.as_ref(), &version(0, "old"))?;
-    let new = contract(args, &args.new, registry.as_ref(), &version(1, "new"))?;
+    let old = contract(args, &args.old, registry.as_ref(), &version(0, "1"))?;
+    let new = contract(args, &args.new, registry.as_ref(), &version(1, "2"))?;
     let (Some(tool_id), Some(new_tool)) = (tool_of(&old.id), tool_of(&new.id)) else {
         bail!("{} and {} are no contract ids; they are written tool_id@version", old.id, new.id);
     };

@@ -112,6 +112,20 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         plan.min_calls,
         digest.short()
     );
+    const USED: [&str; 9] = [
+        "tier",
+        "profile",
+        "ceiling",
+        "ceiling_basis",
+        "counted_days",
+        "max_scored_days",
+        "min_calls",
+        "decay",
+        "lateness",
+    ];
+    for key in plan.overrides().keys().filter(|key| !USED.contains(&key.as_str())) {
+        eprintln!("note: `{key}` is fixed with the plan, but profile article does not look at it");
+    }
     println!("next: lastcall run --ledger DIR calls.jsonl, then lastcall decide {}", args.tool);
     Ok(Exit::Yes)
 }
