@@ -7,6 +7,7 @@ mod category;
 mod compare;
 mod config;
 mod declared;
+mod exposure;
 mod literal;
 mod number;
 mod outcome;

@@ -108,7 +108,6 @@ pub fn answers(record: &Record, subjects: &[Subject], question: Question) -> Vec
 }
 
 /// Decides on every tool of a ledger and appends the verdicts: for `demo`.
-#[allow(dead_code)] // `demo` is being written beside this
 pub fn decide_all(ledger: Ledger) -> anyhow::Result<Vec<Verdict>> {
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     let verdicts = answers(&record, &record.subjects(), Question::Cutover);
