@@ -76,7 +76,10 @@ pub(crate) fn fail<T>(code: &'static str, message: impl Into<String>) -> Result<
 fn need<T>(value: Option<T>, field: &str, kind: &str) -> Result<T, DecodeError> {
     match value {
         Some(value) => Ok(value),
-        None => fail("missing_field", format!("a {kind} needs `{field}`; add it in the producer")),
+        None => {
+            let article = if kind.starts_with('i') { "an" } else { "a" };
+            fail("missing_field", format!("{article} {kind} needs `{field}`; add it in the producer"))
+        }
     }
 }
 
