@@ -279,14 +279,12 @@ fn bad_input_of_a_run_is_kept_and_counted() {
     $ lastcall run --ledger led binary.jsonl
       source `binary.jsonl` is new
       read 2: 0 calls, 2 dead, 0 other, in 1 chunk
-        dead: 2 not_utf8 (lastcall ledger files --kind dead)
-        tool       calls         agreed      disagreed  both_rejected       excluded     unresolved
+        dead: 2 not_utf8 (lastcall ledger files DIR --kind dead)
       = 0
     $ lastcall run --ledger led version.jsonl
       source `version.jsonl` is new
       read 1: 0 calls, 1 dead, 0 other, in 1 chunk
-        dead: 1 unknown_version (lastcall ledger files --kind dead)
-        tool       calls         agreed      disagreed  both_rejected       excluded     unresolved
+        dead: 1 unknown_version (lastcall ledger files DIR --kind dead)
       = 0
     $ lastcall run --ledger led missing.jsonl
       error: missing.jsonl: No such file or directory (os error 2)

@@ -176,7 +176,7 @@ fn as_text(summary: &Summary) -> String {
             if summary.chunks == 1 { "" } else { "s" }
         );
         for (code, n) in &summary.dead_reasons {
-            let _ = writeln!(out, "  dead: {n} {code} (lastcall ledger files --kind dead)");
+            let _ = writeln!(out, "  dead: {n} {code} (lastcall ledger files DIR --kind dead)");
         }
         if summary.unknown_fields > 0 {
             let _ = writeln!(out, "  {} fields that this build does not know", summary.unknown_fields);
@@ -188,7 +188,9 @@ fn as_text(summary: &Summary) -> String {
                 summary.clocks_ignored
             );
         }
-        out.push_str(&by_tool(summary));
+        if !summary.tools.is_empty() {
+            out.push_str(&by_tool(summary));
+        }
     }
     if summary.waiting > 0 {
         let _ = writeln!(
