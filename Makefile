@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # What the demo builds: the command alone; CI sets what the tests have built already.
 DEMO_SCOPE ?= -p lastcall-cli
 
-.PHONY: help demo test prove lint bench fmt clean
+.PHONY: help demo test prove lint bench score fuzz fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -39,6 +39,14 @@ lint: ## format, clippy, one arrow, no dangerous features, licences
 bench: ## the pipeline beside its peers; figures in target/figures
 	$(CARGO) build --release -p lastcall-cli -p lastcall-benches
 	$(CARGO) run --release -p lastcall-benches --bin bench
+
+score: ## what the diff reaches on real and constructed pairs; figures in target/figures/diff.json
+	$(CARGO) build --release -p lastcall-benches --bin score
+	"$(TARGET)/release/score"
+
+fuzz: ## containment of random pairs against another validator for LASTCALL_FUZZ_SECONDS (600)
+	$(CARGO) build --release -p lastcall-benches --bin fuzz
+	"$(TARGET)/release/fuzz"
 
 fmt: ## format the sources
 	$(CARGO) fmt --all

@@ -215,7 +215,7 @@ fn bad_calls_are_told_apart() {
         because: No such file or directory (os error 2)
       = 2
     $ lastcall try old.json new.json folder
-      error: folder: no .jsonl or .ndjson file in this folder (plain, .gz or .zst)
+      error: folder: no .jsonl, .ndjson or .json file in this folder (plain, .gz or .zst)
       = 2
     "###);
 }

@@ -121,3 +121,26 @@ fn the_guide_is_whole() {
         }
     }
 }
+
+/// A block that begins with `$ lastcall …` shows what that command prints, from the repository's root; a line `…` stands
+/// for the rest.
+#[test]
+fn output_in_the_guide_is_what_is_printed() {
+    let root = guide().join("../..");
+    let mut seen = 0;
+    for name in ["diff.md"] {
+        let text = page(name);
+        for block in text.split("```text\n$ lastcall ").skip(1) {
+            let block = block.split("\n```").next().unwrap();
+            let (command, shown) = block.split_once('\n').unwrap();
+            let said = answer(lastcall().current_dir(&root).args(command.split_whitespace()));
+            let printed = said.out + &said.err;
+            match shown.strip_suffix("\n…") {
+                Some(head) => assert!(printed.starts_with(head), "{name}: {command} prints\n{printed}"),
+                None => assert_eq!(shown, printed.trim_end(), "{name}: {command}"),
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 3, "blocks with output, not {seen}");
+}

@@ -5,13 +5,18 @@
 //! `arguments` or `arguments_text`, `outcome` (default: executed, ok, unless stated), and for a mirrored call
 //! `candidate`. A near miss may have another `old` or `new`, says why it is silent, and gives `result` where the call
 //! does not simply agree.
+//!
+//! `scenarios/behaviours/`: one file a named behaviour, with lists `fires` and `near_misses`. Each call states all that
+//! it shows: `result`, `shows` (a line each: severity, category, place, `refused`, what else is told; `*` for an index)
+//! and `rules` (normalization rules that turned a difference into agreement); or the `error` that is told. `config` is
+//! the pair's configuration, `normalization` the text of the registry's normalization.yaml.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
 
 use lastcall_compare::{Category, Reason, Severity};
-use lastcall_tests::run;
+use lastcall_tests::{Answer, run};
 use serde_json::{Value, json};
 
 const TOOL: &str = "scenario_tool";
@@ -67,31 +72,70 @@ fn event(call: &Value) -> Value {
     event
 }
 
-/// `lastcall try` on one call: exit code and report.
-fn tried(scenario: &Value, call: &Value) -> (i32, Value) {
+/// `lastcall try` on one call.
+fn answered(scenario: &Value, call: &Value) -> Answer {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, value: &Value| {
         let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, format!("{value}\n")).unwrap();
         path.into_os_string()
     };
-    let side = |key: &str| definition(call.get(key).unwrap_or(&scenario[key]));
-    let mut args: Vec<std::ffi::OsString> = vec![
-        "try".into(),
-        write("old.json", &side("old")),
-        write("new.json", &side("new")),
-        write("calls.jsonl", &event(call)),
-        "--format".into(),
-        "json".into(),
-    ];
-    if let Some(config) = scenario.get("config") {
+    let of = |key: &str| call.get(key).or_else(|| scenario.get(key));
+    let side = |key: &str| definition(of(key).unwrap());
+    let calls = write("calls.jsonl", &event(call));
+    let mut args: Vec<std::ffi::OsString> = vec!["try".into()];
+    match of("normalization") {
+        Some(text) => {
+            let tool = dir.path().join(TOOL);
+            write(&format!("{TOOL}/schemas/v1.json"), &side("old"));
+            write(&format!("{TOOL}/schemas/v2.json"), &side("new"));
+            std::fs::write(tool.join("tool.yaml"), format!("tool_id: {TOOL}\n")).unwrap();
+            if text != "" {
+                std::fs::write(tool.join("normalization.yaml"), text.as_str().unwrap()).unwrap();
+            }
+            args.extend([format!("{TOOL}@1").into(), format!("{TOOL}@2").into(), calls]);
+            args.extend(["--registry".into(), dir.path().as_os_str().to_owned()]);
+        }
+        None => args.extend([write("old.json", &side("old")), write("new.json", &side("new")), calls]),
+    }
+    args.extend(["--format".into(), "json".into()]);
+    if let Some(config) = of("config") {
         args.extend(["--config".into(), write("config.json", config)]);
     }
-    let answer = run(&args);
+    run(&args)
+}
+
+/// Exit code and report of `lastcall try` on one call.
+fn tried(scenario: &Value, call: &Value) -> (i32, Value) {
+    let answer = answered(scenario, call);
     let report = serde_json::from_str(&answer.out).unwrap_or_else(|e| {
         panic!("{e}: exit {}\nstdout: {}\nstderr: {}", answer.code, answer.out, answer.err)
     });
     (answer.code, report)
+}
+
+/// What the report shows, one line each: `block type_changed at /id, refused: what else is known`.
+fn shown(report: &Value) -> Vec<String> {
+    let rows = report["categories"].as_array().unwrap();
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let text = |key: &str| row[key].as_str().unwrap().to_owned();
+            let refused = if row["refused"] == json!(0) { "" } else { ", refused" };
+            let note = row["note"].as_str().map_or(String::new(), |note| format!(": {note}"));
+            format!("{} {} at {}{refused}{note}", text("severity"), text("category"), text("pointer"))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+fn listed(call: &Value, key: &str) -> Vec<String> {
+    let list = call.get(key).and_then(Value::as_array);
+    let mut list: Vec<String> = list.into_iter().flatten().map(|v| v.as_str().unwrap().to_owned()).collect();
+    list.sort();
+    list
 }
 
 /// The one result that the report counts.
@@ -195,11 +239,82 @@ fn each_reason_fires_once_and_its_near_miss_is_silent() {
     assert!(failures.is_empty(), "{} reasons failed:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// The behaviours of part 2's comparator, each with a file.
+const BEHAVIOURS: [&str; 19] = [
+    "absent_is_null",
+    "coerces",
+    "currency",
+    "dates",
+    "enum_case",
+    "fills_defaults",
+    "mcp_results",
+    "nested_places",
+    "normalization_file",
+    "numeric_strings",
+    "property_names",
+    "rename_declared",
+    "rename_inferred",
+    "unevaluated_items",
+    "unevaluated_properties",
+    "union_best_branch",
+    "units",
+    "unordered",
+    "verbatim",
+];
+
+#[test]
+fn each_behaviour_shows_what_its_file_states() {
+    let mut failures = Vec::new();
+    for name in BEHAVIOURS {
+        let scenario = scenario(&folder().join("behaviours").join(format!("{name}.yaml")));
+        assert!(scenario["says"].is_string(), "{name}: says what it is about");
+        for list in ["fires", "near_misses"] {
+            let calls = scenario[list].as_array().unwrap_or_else(|| panic!("{name} has no {list}"));
+            assert!(!calls.is_empty(), "{name}: {list}");
+            for call in calls {
+                let says =
+                    call["says"].as_str().unwrap_or_else(|| panic!("{name}: a call says what it shows"));
+                let answer = answered(&scenario, call);
+                if let Some(error) = call.get("error") {
+                    let error = error.as_str().unwrap();
+                    if answer.code != 2 || !answer.err.contains(error) || !answer.out.is_empty() {
+                        failures.push(format!(
+                            "{name}, {says}\n  want {error}\n  got  {} {}",
+                            answer.code, answer.err
+                        ));
+                    }
+                    continue;
+                }
+                let Ok(report) = serde_json::from_str::<Value>(&answer.out) else {
+                    failures.push(format!("{name}, {says}\n  exit {}: {}", answer.code, answer.err));
+                    continue;
+                };
+                let rules: Vec<String> = report
+                    .get("rules")
+                    .and_then(Value::as_object)
+                    .into_iter()
+                    .flat_map(|r| r.keys().cloned())
+                    .collect();
+                let got = (result(&report), shown(&report), rules, answer.code);
+                let stated = call["result"].as_str().unwrap_or_default();
+                let want = (stated, listed(call, "shows"), listed(call, "rules"), exit_code(stated));
+                if got != want {
+                    failures.push(format!("{name}, {says}\n  want {want:?}\n  got  {got:?}"));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} calls failed:\n{}", failures.len(), failures.join("\n"));
+}
+
 #[test]
 fn no_scenario_is_left_over() {
     let known: Vec<&str> = Category::ALL.iter().map(|c| c.as_str()).collect();
     let reasons: Vec<&str> = Reason::ALL.iter().map(|r| r.as_str()).collect();
-    for (folder, names) in [(folder(), known), (folder().join("reasons"), reasons)] {
+    let behaviours = BEHAVIOURS.to_vec();
+    let all =
+        [(folder(), known), (folder().join("reasons"), reasons), (folder().join("behaviours"), behaviours)];
+    for (folder, names) in all {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "yaml") {

@@ -7,8 +7,10 @@ mod oracle;
 
 use std::collections::BTreeMap;
 
-use lastcall_compare::{Comparison, ComparisonResult, PairConfig, PreparedPair, Reason, Severity, compare};
-use lastcall_contract::{Contract, Definition};
+use lastcall_compare::{
+    Comparison, ComparisonResult, PairConfig, PreparedPair, Reason, Severity, Trees, compare, parse_arguments,
+};
+use lastcall_contract::{Contract, Definition, validator_for, validator_of};
 use lastcall_diff::{Aim, Rename, Rng, agreeing, showing};
 use lastcall_event::{Day, Preset, Record, Timestamp, decode};
 use lastcall_ledger::Ledger;
@@ -183,6 +185,37 @@ fn a_contract_against_itself_is_silent() {
     assert_eq!(total + uncompiled, input.calls.len(), "every call is somewhere");
 }
 
+/// The tree that the comparator reads is serde_json's value, and every schema says the same of both: of the calls made
+/// under it, and of others' (with LASTCALL_PROVE=1 of every call).
+#[test]
+fn trees_are_judged_as_values() {
+    let input = Input::read(&data_or_skip!());
+    let step = if std::env::var_os("LASTCALL_PROVE").is_some() { 1 } else { 97 };
+    let texts: Vec<String> = input.calls.iter().map(|c| c.arguments.to_string()).collect();
+    let both: Vec<_> = texts
+        .iter()
+        .map(|text| (parse_arguments(text).ok(), serde_json::from_str::<Value>(text).unwrap()))
+        .collect();
+    let (mut accepted, mut refused) = (0, 0);
+    for (n, value, calls) in input.by_definition() {
+        if calls.iter().any(|c| c.valid.is_none()) {
+            continue;
+        }
+        let definition = definition(value, &value["parameters"]);
+        let (trees, _) = validator_of::<Trees>(&definition.input_schema, definition.draft).unwrap();
+        let values = validator_for(&definition.input_schema, definition.draft).unwrap();
+        let own = calls.iter().map(|c| c.line);
+        for line in own.chain((n % step..both.len()).step_by(step)) {
+            let (Some(parsed), value) = &both[line] else { continue };
+            assert_eq!(parsed.value(), value, "line {line}");
+            let valid = values.is_valid(value);
+            assert_eq!(trees.is_valid(&parsed.tree), valid, "line {line} {}", definition.name);
+            *if valid { &mut accepted } else { &mut refused } += 1;
+        }
+    }
+    assert!(accepted > 4_000 && refused > 10_000, "{accepted} {refused}");
+}
+
 #[test]
 fn exactly_the_affected_calls_disagree() {
     let input = Input::read(&data_or_skip!());
@@ -275,8 +308,8 @@ fn real_changes_prepare_and_compare_generated_calls() {
             }
         };
         let (a, b) = (&old.definition.input_schema, &new.definition.input_schema);
-        let accepts = lastcall_contract::validator_for(a, old.definition.draft).unwrap();
-        let refuses = lastcall_contract::validator_for(b, new.definition.draft).unwrap();
+        let accepts = validator_for(a, old.definition.draft).unwrap();
+        let refuses = validator_for(b, new.definition.draft).unwrap();
         let mut rng = Rng::new(i as u64);
         let mut arguments = Vec::new();
         for _ in 0..4 {

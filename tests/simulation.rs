@@ -869,9 +869,9 @@ fn check(world: &World, thorough: bool) {
             add("both_rejected", c.both_rejected);
             add("block", c.block_or_refused);
             for map in [&c.categories, &c.reasons, &c.evidence, &c.rules] {
-                map.iter().for_each(|(k, n)| add(k, *n));
+                map.iter().for_each(|(k, n)| add(k, n));
             }
-            assert_eq!(c.fidelity.get("raw"), Some(&c.rows()));
+            assert_eq!(c.fidelity.get("raw"), Some(c.rows()));
         }
         for e in &chunk.exposure {
             let head = format!("{} {} place {}", e.day, e.epoch, e.place);

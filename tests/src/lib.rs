@@ -91,3 +91,19 @@ pub fn observe(
     };
     ledger.append_control(lastcall_ledger::control::Control::Observe { pair }).expect("the pair is observed");
 }
+
+/// The lines of a file of the data folder (`LASTCALL_DATA`, else beside the repository); without it a message and `None`.
+pub fn data_lines(file: &str) -> Option<Vec<serde_json::Value>> {
+    let folder = std::env::var_os("LASTCALL_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
+    let Ok(text) = std::fs::read_to_string(folder.join(file)) else {
+        eprintln!("SKIPPED: no data folder; set LASTCALL_DATA to the folder that holds {file}");
+        return None;
+    };
+    Some(
+        text.lines()
+            .filter(|l| !l.is_empty())
+            .map(|l| serde_json::from_str(l).expect("JSON Lines"))
+            .collect(),
+    )
+}

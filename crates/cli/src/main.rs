@@ -1,7 +1,8 @@
 //! The `lastcall` command: parse, dispatch, map errors to exit codes. One file per subcommand in `cmd/`.
 
-mod cmd;
+#[macro_use]
 mod ui;
+mod cmd;
 
 use std::process::ExitCode;
 
@@ -26,8 +27,16 @@ struct Cli {
 enum Command {
     /// Which of these calls would a changed definition refuse or change?
     Try(cmd::try_calls::Args),
-    /// The registry of contracts: add, freeze, list, show.
+    /// What changed between two contracts or surfaces, how bad it is, and the call that breaks.
+    Diff(cmd::diff::Args),
+    /// What a definition or a registry leaves unsaid or cannot mean, by rules; --fix where safe.
+    Lint(cmd::lint::Args),
+    /// Calls that cover a contract: every field, enum value, edge of a range, branch and null.
+    Synth(cmd::synth::Args),
+    /// The registry of contracts: add, freeze, list, show, correct.
     Contract(cmd::contract::Args),
+    /// Which tools, cases and toolsets a change of the registry touches.
+    Affected(cmd::affected::Args),
     /// The ledger: init, source, verify, files.
     Ledger(cmd::ledger::Args),
     /// The rule: observe, register, show, plant.
@@ -59,7 +68,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Try(args) => cmd::try_calls::run(args),
+        Command::Diff(args) => cmd::diff::run(args),
+        Command::Lint(args) => cmd::lint::run(args),
+        Command::Synth(args) => cmd::synth::run(args),
         Command::Contract(args) => cmd::contract::run(args),
+        Command::Affected(args) => cmd::affected::run(args),
         Command::Ledger(args) => cmd::ledger::run(args),
         Command::Plan(args) => cmd::plan::run(args),
         Command::Run(args) => cmd::run::run(args),

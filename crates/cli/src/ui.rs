@@ -2,6 +2,17 @@
 
 use std::process::ExitCode;
 
+/// The forms in which findings are answered.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Markdown,
+    Sarif,
+    Junit,
+    Github,
+}
+
 /// The exit codes of the command line: an interface, tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -64,12 +75,31 @@ pub fn with_exit(exit: Exit, message: impl Into<String>) -> anyhow::Error {
     Failed { exit, message: message.into() }.into()
 }
 
-/// Prints an error and its causes, one a line, to stderr.
+/// `eprintln!` for text that may carry names from outside: see [`tell`].
+macro_rules! tell {
+    ($($words:tt)*) => {
+        $crate::ui::tell(&format!($($words)*))
+    };
+}
+
+/// Writes to stderr what no name in it can turn into an escape code, or into a line that a CI service takes for a command:
+/// [`lastcall_report::plain`], and a bar before each further line.
+pub fn tell(text: &str) {
+    let lines: Vec<String> = text.lines().map(lastcall_report::plain).collect();
+    eprintln!("{}", lines.join("\n  | "));
+}
+
+/// Prints an error and its causes to stderr.
 pub fn explain(error: &anyhow::Error) {
-    eprintln!("error: {error}");
+    tell!("error: {error}");
     for cause in error.chain().skip(1) {
-        eprintln!("  because: {cause}");
+        tell!("  because: {cause}");
     }
+}
+
+/// A number with its noun.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Writes one man page per command.
@@ -78,6 +108,29 @@ pub fn man_pages(command: clap::Command, dir: &std::path::Path) -> anyhow::Resul
     clap_mangen::generate_to(command, dir)?;
     println!("{}", dir.display());
     Ok(Exit::Yes)
+}
+
+/// GitHub takes at most this much from one step; beyond it, it takes nothing.
+const STEP_SUMMARY_BYTES: u64 = 1024 * 1024;
+
+/// Appends to the summary of a GitHub Actions step, cut to what GitHub takes. Nothing where the command runs elsewhere.
+///
+/// # Errors
+/// The file that `GITHUB_STEP_SUMMARY` names cannot be written.
+pub fn append_step_summary(markdown: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+
+    use anyhow::Context as _;
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let path = std::path::PathBuf::from(path);
+    let failed = || format!("GITHUB_STEP_SUMMARY: cannot write {}", path.display());
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).with_context(failed)?;
+    let there = file.metadata().with_context(failed)?.len();
+    let room = usize::try_from(STEP_SUMMARY_BYTES.saturating_sub(there)).unwrap_or(0);
+    let text = lastcall_report::findings::within(markdown, room);
+    file.write_all(text.as_bytes()).with_context(failed)
 }
 
 /// Colour: on a terminal, and not where `NO_COLOR` is set.

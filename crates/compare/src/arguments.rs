@@ -9,6 +9,7 @@ use serde_json::Value;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use crate::category::Category;
+use crate::config::Runtime;
 use crate::declared::conjuncts_default;
 use crate::literal::Literal;
 use crate::number::Decimal;
@@ -74,34 +75,86 @@ impl<'p> ArgumentComparison<'p> {
     }
 
     fn dropped(&mut self, value: &Literal<'_>, at: &str) {
-        if *value == Literal::Null && self.pair.normalization.absent_is_null.has(at) {
-            self.rules.insert("absent_is_null");
-        } else if self.is_shared_default(value, at) {
-            self.rules.insert("same_default");
-        } else {
-            self.report(at, Category::ArgumentDropped);
-        }
+        let runtime = self.pair.normalization.runtimes.candidate;
+        self.only_one(value, at, &self.pair.candidate, runtime, Category::ArgumentDropped);
     }
 
     fn added(&mut self, value: &Literal<'_>, at: &str) {
-        if *value == Literal::Null && self.pair.normalization.absent_is_null.has(at) {
+        let runtime = self.pair.normalization.runtimes.current;
+        self.only_one(value, at, &self.pair.current, runtime, Category::ArgumentAdded);
+    }
+
+    /// A value that one side has; `other` is the side that leaves it out, with what its runtime declares.
+    fn only_one(
+        &mut self,
+        value: &Literal<'_>,
+        at: &str,
+        other: &Side,
+        runtime: Runtime,
+        category: Category,
+    ) {
+        let null = runtime.absent_is_null || self.pair.normalization.absent_is_null.has(at);
+        if *value == Literal::Null && null {
             self.rules.insert("absent_is_null");
         } else if self.is_shared_default(value, at) {
             self.rules.insert("same_default");
+        } else if runtime.fills_defaults
+            && let Some(filled) = self.default_at(other, at)
+        {
+            // it acts on its default, which is a value like any other
+            match Literal::parse(&filled) {
+                Some(filled) if self.equal(value, &filled, at) => {
+                    self.rules.insert("fills_defaults");
+                }
+                _ => self.report(at, Category::ArgumentChanged),
+            }
         } else {
-            self.report(at, Category::ArgumentAdded);
+            self.report(at, category);
         }
     }
 
     /// Absent equals the default only where both declare the same one.
     fn is_shared_default(&self, value: &Literal<'_>, at: &str) -> bool {
-        let path: Vec<String> = tokens(at).collect();
-        let (old, new) = (&self.pair.current, &self.pair.candidate);
-        let a = conjuncts_default(&old.doc, &old.at(self.arguments, &path)).map(Value::to_string);
-        let b = conjuncts_default(&new.doc, &new.at(self.arguments, &path)).map(Value::to_string);
+        let (a, b) = (self.default_at(&self.pair.current, at), self.default_at(&self.pair.candidate, at));
         match (a.as_deref().and_then(Literal::parse), b.as_deref().and_then(Literal::parse)) {
             (Some(a), Some(b)) => a.same(&b) && a.same(value),
             _ => false,
+        }
+    }
+
+    /// The default that a side declares at a place, as JSON text.
+    fn default_at(&self, side: &Side, at: &str) -> Option<String> {
+        let path: Vec<String> = tokens(at).collect();
+        conjuncts_default(&side.doc, &side.at(self.arguments, &path)).map(Value::to_string)
+    }
+
+    /// A value that a rename moved: normalized as its old place says, reported at its new one.
+    pub fn moved(&mut self, ours: &Literal<'_>, theirs: &Literal<'_>, from: &str, to: &str) {
+        if !ours.same(theirs) && !self.equal(ours, theirs, from) {
+            self.found.push((to.to_owned(), Category::ArgumentChanged));
+        }
+    }
+
+    /// Where a unit is declared the same number is another quantity: looks at these places only.
+    pub fn units(&mut self, current: &Literal<'_>, candidate: &Literal<'_>, pointer: &str) {
+        match (current, candidate) {
+            (Literal::Object(x), Literal::Object(y)) => {
+                for (key, value) in x {
+                    if let Some(other) = y.get(key) {
+                        self.units(value, other, &join(pointer, key));
+                    }
+                }
+            }
+            (Literal::List(x), Literal::List(y)) => {
+                x.iter()
+                    .zip(y)
+                    .enumerate()
+                    .for_each(|(i, (a, b))| self.units(a, b, &join(pointer, &i.to_string())));
+            }
+            (Literal::Number(_), Literal::Number(_)) if self.pair.normalization.factor(pointer).is_some() => {
+                self.value(current, candidate, pointer);
+            }
+            _ => {}
         }
     }
 
@@ -128,6 +181,14 @@ impl<'p> ArgumentComparison<'p> {
         let n = &self.pair.normalization;
         match (a, b) {
             (Literal::Number(x), Literal::Number(y)) => {
+                if let Some(factor) = n.factor(pointer) {
+                    let there = Decimal::parse(x).and_then(|x| x.times(factor));
+                    let same = there.is_some() && there == Decimal::parse(y);
+                    if same && !Decimal::same(x, y) {
+                        self.rules.insert("units");
+                    }
+                    return same;
+                }
                 let same = Decimal::same(x, y);
                 if same && x != y {
                     self.rules.insert("number_identity");
@@ -183,25 +244,58 @@ impl<'p> ArgumentComparison<'p> {
                 if same {
                     self.rules.insert("numeric_strings");
                 }
-                same
+                same || self.coerced(a, b, pointer)
+            }
+            (Literal::Text(_), Literal::Bool(_)) | (Literal::Bool(_), Literal::Text(_)) => {
+                self.coerced(a, b, pointer)
             }
             _ => a == b,
         }
     }
 
+    /// Whether a runtime that declares it makes the candidate's value of the call's.
+    fn coerced(&mut self, a: &Literal<'_>, b: &Literal<'_>, pointer: &str) -> bool {
+        let runtimes = self.pair.normalization.runtimes;
+        let sides = [
+            (&self.pair.current, runtimes.current.coerces),
+            (&self.pair.candidate, runtimes.candidate.coerces),
+        ];
+        let made = sides.iter().any(|(side, declared)| {
+            let nodes = if *declared { nodes_at(side, self.arguments, pointer) } else { None };
+            nodes.is_some_and(|nodes| {
+                let takes = |name: &str| accepts_type(side, &nodes, name);
+                match (a, b) {
+                    (Literal::Text(text), Literal::Number(number)) => {
+                        takes("number")
+                            && !takes("string")
+                            && is_number(text.trim())
+                            && Decimal::same(text.trim(), number)
+                    }
+                    (Literal::Text(text), Literal::Bool(value)) => {
+                        takes("boolean") && !takes("string") && text.trim().parse::<bool>() == Ok(*value)
+                    }
+                    (Literal::Number(number), Literal::Text(text)) => {
+                        takes("string") && !takes("number") && *number == text.as_ref()
+                    }
+                    (Literal::Bool(value), Literal::Text(text)) => {
+                        takes("string") && !takes("boolean") && value.to_string() == text.as_ref()
+                    }
+                    _ => false,
+                }
+            })
+        });
+        if made {
+            self.rules.insert("coerces");
+        }
+        made
+    }
+
     /// Whether current accepts both a string and a number at the place.
     fn takes_string_and_number(&self, pointer: &str) -> bool {
-        let path: Vec<String> = tokens(pointer).collect();
         let current = &self.pair.current;
-        let Some((last, up)) = path.split_last() else { return false };
-        let parent = current.at(self.arguments, up);
-        let of_list =
-            self.arguments.pointer(&up.iter().map(|t| format!("/{}", escape(t))).collect::<String>());
-        let nodes = match (of_list, last.parse::<usize>()) {
-            (Some(Value::Array(_)), Ok(index)) => current.item(&parent, index),
-            _ => current.member(&parent, last),
-        };
-        accepts_type(current, &nodes, "string") && accepts_type(current, &nodes, "number")
+        nodes_at(current, self.arguments, pointer).is_some_and(|nodes| {
+            accepts_type(current, &nodes, "string") && accepts_type(current, &nodes, "number")
+        })
     }
 
     /// The same items, each as often, in another order: strings as they are after normalization.
@@ -217,6 +311,18 @@ impl<'p> ArgumentComparison<'p> {
         let ((a, a_order), (b, b_order)) = (sorted(x), sorted(y));
         a == b && a_order != b_order
     }
+}
+
+/// What a side says of a place, whatever value stands there.
+fn nodes_at<'a>(side: &'a Side, arguments: &Value, pointer: &str) -> Option<Vec<&'a Value>> {
+    let path: Vec<String> = tokens(pointer).collect();
+    let (last, up) = path.split_last()?;
+    let parent = side.at(arguments, up);
+    let of_list = arguments.pointer(&up.iter().map(|t| format!("/{}", escape(t))).collect::<String>());
+    Some(match (of_list, last.parse::<usize>()) {
+        (Some(Value::Array(_)), Ok(index)) => side.item(&parent, index),
+        _ => side.member(&parent, last),
+    })
 }
 
 /// Whether every one of the nodes lets a type in: its `type`, and one branch at least of each union.

@@ -16,18 +16,18 @@ use crate::number::is_precise;
 use crate::outcome::{Depth, Ended, broken_output, compare_outcomes, optional_key};
 use crate::pair::PreparedPair;
 use crate::parse::{Parsed, parse_arguments};
-use crate::refusal::{Cause, Complaint, Judgement, judge_input};
+use crate::refusal::{Cause, Complaint, Judgement, judge_input, judge_value};
 use crate::side::{Side, names_null, requires};
 use crate::types::{Comparison, ComparisonResult, Discrepancy, Evidence, Reason};
 
 /// The arguments of a call, parsed once for all its pairs.
-pub type ParsedCall = Result<Parsed, Reason>;
+pub type ParsedCall<'a> = Result<Parsed<'a>, Reason>;
 
 /// Parses a call's arguments: the exact string where there is one, else the value's text.
 ///
 /// # Errors
 /// The reason why they are no argument object.
-pub fn parse_call(call: &CallRecord<'_>) -> ParsedCall {
+pub fn parse_call<'a>(call: &'a CallRecord<'_>) -> ParsedCall<'a> {
     parse_arguments(argument_text(call))
 }
 
@@ -44,7 +44,7 @@ pub fn compare(pair: &PreparedPair, call: &CallRecord<'_>) -> Comparison {
 }
 
 /// As [`compare`], with arguments that were parsed before.
-pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &ParsedCall) -> Comparison {
+pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &ParsedCall<'_>) -> Comparison {
     let parsed = match parsed {
         Ok(parsed) => parsed,
         Err(reason) => {
@@ -94,10 +94,10 @@ fn not_observed(candidate: &Candidate<'_>) -> Option<(ComparisonResult, Reason)>
 struct Work<'w, 'c> {
     pair: &'w PreparedPair,
     call: &'w CallRecord<'c>,
-    parsed: &'w Parsed,
+    parsed: &'w Parsed<'w>,
     row: Option<&'w Candidate<'c>>,
     /// What the adapter made of the arguments, parsed.
-    adapted: Option<Parsed>,
+    adapted: Option<Parsed<'w>>,
 }
 
 /// A difference before the severity map.
@@ -125,10 +125,9 @@ impl<'w> Work<'w, '_> {
             return done;
         }
         let evidence = Evidence { validation: true, ..Evidence::default() };
-        let input = self.adapted.as_ref().map_or(&self.parsed.value, |p| &p.value);
         let (old, new) = (&self.pair.current, &self.pair.candidate);
-        let current = judge_input(old, &self.parsed.value);
-        let mut candidate = judge_input(new, input);
+        let current = judge_input(old, self.parsed);
+        let mut candidate = judge_input(new, self.adapted.as_ref().unwrap_or(self.parsed));
         if matches!(current, Judgement::Undecided) || matches!(candidate, Judgement::Undecided) {
             return ended(ComparisonResult::Unresolved, Reason::Undecided, evidence);
         }
@@ -138,10 +137,10 @@ impl<'w> Work<'w, '_> {
         }
         let mut rules = Vec::new();
         if matches!(candidate, Judgement::Refused(_))
-            && let Some(folded) = self.folded(input)
+            && let Some(folded) = self.folded(self.input())
         {
             // judged anew, so that a union is explained by the branch that the folded value fits
-            candidate = judge_input(new, &folded);
+            candidate = judge_value(new, &folded);
             rules.push("enum_case");
         }
         let own = complaints(current);
@@ -173,6 +172,18 @@ impl<'w> Work<'w, '_> {
             }
             (true, true) => {
                 let found = self.searched();
+                for item in &found {
+                    match item {
+                        Found::NullDefault => rules.push("absent_is_null"),
+                        // what the candidate reports that it used says more
+                        Found::Filled { field }
+                            if self.row.is_none_or(|row| row.arguments.get().is_none()) =>
+                        {
+                            findings.push(Finding::plain(field.clone(), Category::ArgumentAdded));
+                        }
+                        _ => {}
+                    }
+                }
                 self.resolve(found, Vec::new(), &mut findings);
                 if candidate_ran {
                     for complaint in theirs.iter().filter(|c| !own.iter().any(|o| o.same_as(c))) {
@@ -186,13 +197,17 @@ impl<'w> Work<'w, '_> {
             }
         }
         let mut evidence = evidence;
-        if current_accepts
-            && candidate_accepts
-            && let Some(row) = self.row
-        {
-            if self.adapted.is_none() {
-                self.arguments(row, &mut findings, &mut rules, &mut evidence);
+        let both_accept = current_accepts && candidate_accepts;
+        if both_accept && self.adapted.is_none() {
+            match self.row.and_then(|row| row.arguments.get()) {
+                Some(theirs) => {
+                    evidence.arguments = true;
+                    self.arguments(theirs, &mut findings, &mut rules);
+                }
+                None => self.by_declaration(&mut findings),
             }
+        }
+        if both_accept && let Some(row) = self.row {
             match self.outcome(row, &mut findings, &mut evidence) {
                 Ok(()) => {}
                 Err(reason) => return ended(ComparisonResult::Excluded, reason, evidence),
@@ -290,7 +305,7 @@ impl<'w> Work<'w, '_> {
     }
 
     fn input(&self) -> &Value {
-        self.adapted.as_ref().map_or(&self.parsed.value, |p| &p.value)
+        self.adapted.as_ref().unwrap_or(self.parsed).value()
     }
 
     /// Whether current declares the argument at this pointer, and requires it.
@@ -298,7 +313,7 @@ impl<'w> Work<'w, '_> {
         let path: Vec<String> = tokens(field).collect();
         let (last, up) = path.split_last()?;
         let current = &self.pair.current;
-        let nodes = current.at(&self.parsed.value, up);
+        let nodes = current.at(self.parsed.value(), up);
         current.declares(&nodes, last).then(|| requires(&nodes, last))
     }
 
@@ -333,7 +348,10 @@ impl<'w> Work<'w, '_> {
 
     /// An adapter's mapping is what moved the arguments: nothing is searched behind it.
     fn searched(&self) -> Vec<Found> {
-        if self.adapted.is_some() { Vec::new() } else { search(self.pair, &self.parsed.value) }
+        if self.adapted.is_some() || !self.pair.searches {
+            return Vec::new();
+        }
+        search(self.pair, self.parsed.value())
     }
 
     /// One cause, one discrepancy: joins what the search found with what the schema refused.
@@ -348,6 +366,7 @@ impl<'w> Work<'w, '_> {
                         findings.push(Finding::plain(field, Category::DefaultChanged));
                     }
                 }
+                Found::Filled { .. } | Found::NullDefault => {} // say what an accepted call is taken for
             }
         }
         for refusal in &refusals {
@@ -382,11 +401,14 @@ impl<'w> Work<'w, '_> {
                 })
             });
             let refused = closed.is_some() || missing.is_some();
-            let note = |to: &str, declared: bool| {
-                Some(if declared { format!("renamed to {to}") } else { format!("likely renamed to {to}") })
+            let note = |to: &str, evidence: Option<&str>| {
+                Some(match evidence {
+                    None => format!("renamed to {to}"),
+                    Some(evidence) => format!("likely renamed to {to}: equal schema, {evidence}"),
+                })
             };
             match rename {
-                Some((to, declared)) if required || declared => {
+                Some((to, evidence)) if required || evidence.is_none() => {
                     let category =
                         if required { Category::RequiredRenamed } else { Category::OptionalRenamed };
                     let cause = closed.or(missing).and_then(|i| refusals.get(i));
@@ -396,15 +418,15 @@ impl<'w> Work<'w, '_> {
                         refused,
                         keyword,
                         location,
-                        note: note(&to, declared),
+                        note: note(&to, evidence),
                         ..Finding::plain(field.clone(), category)
                     });
                     refusals.retain(|r| r.field != field && !(missing.is_some() && r.field == to));
                 }
-                Some((to, _)) => match closed.and_then(|i| refusals.get_mut(i)) {
-                    Some(refusal) => refusal.note = note(&to, false),
+                Some((to, evidence)) => match closed.and_then(|i| refusals.get_mut(i)) {
+                    Some(refusal) => refusal.note = note(&to, evidence),
                     None => findings.push(Finding {
-                        note: note(&to, false),
+                        note: note(&to, evidence),
                         ..Finding::plain(field, Category::OptionalRenamed)
                     }),
                 },
@@ -422,28 +444,21 @@ impl<'w> Work<'w, '_> {
         findings.append(&mut refusals);
     }
 
-    /// Where the argument lives now, if a rename says so and the call does not carry the new name; and whether the
-    /// rename is declared.
-    fn rename_of(&self, field: &str) -> Option<(String, bool)> {
+    /// Where the argument lives now, if a rename says so and the call does not carry the new name; and the evidence of
+    /// a rename that is not declared.
+    fn rename_of(&self, field: &str) -> Option<(String, Option<&'static str>)> {
         self.pair.renames.iter().find(|r| r.from.matches(field)).and_then(|r| {
             let to = r.to.fill(field);
-            self.parsed.value.pointer(&to).is_none().then_some((to, r.declared))
+            self.parsed.value().pointer(&to).is_none().then_some((to, r.evidence))
         })
     }
 
     // ---- arguments and outcome ------------------------------------------------------------------------------
 
-    fn arguments(
-        &self,
-        row: &Candidate<'_>,
-        findings: &mut Vec<Finding>,
-        rules: &mut Vec<&'static str>,
-        evidence: &mut Evidence,
-    ) {
-        let Some(theirs) = row.arguments.get() else { return };
-        evidence.arguments = true;
+    /// What the candidate says that it used.
+    fn arguments(&self, theirs: &str, findings: &mut Vec<Finding>, rules: &mut Vec<&'static str>) {
         let ours = argument_text(self.call);
-        if ours == theirs {
+        if ours == theirs && self.pair.normalization.units.is_empty() {
             return;
         }
         let (Some(a), Some(b)) = (Literal::parse(ours), Literal::parse(theirs)) else {
@@ -455,17 +470,17 @@ impl<'w> Work<'w, '_> {
             .filter(|f| f.category != Category::DefaultChanged)
             .map(|f| f.field.clone())
             .collect();
-        let mut moved = Vec::new();
+        let (mut moved, mut lost) = (Vec::new(), Vec::new());
         for finding in findings.iter() {
             match finding.category {
                 // a rename explains the move, not another value
                 Category::OptionalRenamed | Category::RequiredRenamed => {
                     let Some((to, _)) = self.rename_of(&finding.field) else { continue };
                     match (a.at(&finding.field), b.at(&to), b.at(&finding.field)) {
-                        (Some(ours), Some(theirs), _) if !ours.same(theirs) => {
-                            moved.push((to.clone(), Category::ArgumentChanged));
+                        (Some(ours), Some(theirs), _) => {
+                            moved.push((ours, theirs, finding.field.clone(), to.clone()))
                         }
-                        (Some(_), None, None) => moved.push((to.clone(), Category::ArgumentDropped)),
+                        (Some(_), None, None) => lost.push((to.clone(), Category::ArgumentDropped)),
                         _ => {}
                     }
                     explained.push(to);
@@ -474,8 +489,8 @@ impl<'w> Work<'w, '_> {
                 Category::DefaultChanged => {
                     let path: Vec<String> = tokens(&finding.field).collect();
                     let new = &self.pair.candidate;
-                    let default =
-                        conjuncts_default(&new.doc, &new.at(&self.parsed.value, &path)).map(Value::to_string);
+                    let default = conjuncts_default(&new.doc, &new.at(self.parsed.value(), &path))
+                        .map(Value::to_string);
                     let default = default.as_deref().and_then(Literal::parse);
                     if default.is_some_and(|d| b.at(&finding.field).is_some_and(|v| v.same(&d))) {
                         explained.push(finding.field.clone());
@@ -484,12 +499,31 @@ impl<'w> Work<'w, '_> {
                 _ => {}
             }
         }
-        let mut comparison = ArgumentComparison::new(self.pair, &self.parsed.value, &explained);
+        let mut comparison = ArgumentComparison::new(self.pair, self.parsed.value(), &explained);
         comparison.compare(&a, &b);
+        for (ours, theirs, from, to) in moved {
+            comparison.moved(ours, theirs, &from, &to);
+        }
         let ArgumentComparison { found, rules: used, .. } = comparison;
         findings
-            .extend(moved.into_iter().chain(found).map(|(field, category)| Finding::plain(field, category)));
+            .extend(lost.into_iter().chain(found).map(|(field, category)| Finding::plain(field, category)));
         rules.extend(used);
+    }
+
+    /// What is known of the candidate's arguments without a report: its input, read in its units.
+    fn by_declaration(&self, findings: &mut Vec<Finding>) {
+        if self.pair.normalization.units.is_empty() {
+            return;
+        }
+        let Some(ours) = Literal::parse(argument_text(self.call)) else { return };
+        let explained: Vec<String> = findings.iter().map(|f| f.field.clone()).collect();
+        let mut comparison = ArgumentComparison::new(self.pair, self.parsed.value(), &explained);
+        comparison.units(&ours, &ours, "");
+        let found = comparison.found.into_iter();
+        findings.extend(found.map(|(field, category)| Finding {
+            note: Some("the candidate counts in another unit".to_owned()),
+            ..Finding::plain(field, category)
+        }));
     }
 
     fn outcome(
@@ -548,7 +582,7 @@ impl<'w> Work<'w, '_> {
     // ---- adapters -------------------------------------------------------------------------------------------
 
     /// With `input: adapted` the candidate's arguments are what the adapter made.
-    fn adapt(&mut self, row: &Candidate<'_>, findings: &mut Vec<Finding>) -> Option<Comparison> {
+    fn adapt(&mut self, row: &'w Candidate<'_>, findings: &mut Vec<Finding>) -> Option<Comparison> {
         let failed = |this: &Self| {
             let finding = Finding { refused: true, ..Finding::plain(String::new(), Category::AdapterFailed) };
             Some(this.finish(vec![finding], Vec::new(), Evidence { validation: true, ..Evidence::default() }))
@@ -634,7 +668,7 @@ impl<'w> Work<'w, '_> {
                     nodes.iter().any(|node| keys.iter().any(|k| node.get(*k).is_some()))
                 })
             };
-            asks(&self.pair.current, &self.parsed.value) || asks(&self.pair.candidate, self.input())
+            asks(&self.pair.current, self.parsed.value()) || asks(&self.pair.candidate, self.input())
         })
     }
 
@@ -656,7 +690,7 @@ impl<'w> Work<'w, '_> {
         discrepancies.sort();
         discrepancies.dedup_by(|a, b| a.field == b.field && a.category == b.category);
         let disagreed = discrepancies.iter().any(|d| d.severity >= Severity::Warn);
-        let (touched, disagreed_at) = exposure(self.pair, &self.parsed.value, &discrepancies);
+        let (touched, disagreed_at) = exposure(self.pair, &self.parsed.tree, &discrepancies);
         let mut rules = rules;
         rules.sort_unstable();
         rules.dedup();

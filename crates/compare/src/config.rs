@@ -7,6 +7,7 @@ use lastcall_event::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::category::{Category, Severity};
+use crate::number::Decimal;
 
 /// The configuration of a pair. Pointers may use `*` for any list index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,94 @@ pub struct Normalization {
     /// An ISO 4217 code before or after a decimal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub currency: Vec<String>,
+    /// Places at which the candidate counts in another unit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<Unit>,
+    /// What the two runtimes do with arguments before they act on them.
+    #[serde(skip_serializing_if = "Runtimes::is_empty")]
+    pub runtimes: Runtimes,
+}
+
+/// A place at which the candidate counts in another unit under the same name. No value shows that; it is seen only
+/// where it is declared, and then the same number is another quantity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// Pointer, as current names the place.
+    pub field: String,
+    /// The candidate's number is current's times this: a decimal above 0, such as `1000` or `0.01`.
+    pub factor: Factor,
+}
+
+/// A decimal above 0, written as a number or as text: `0.01`. Kept as it was written, since a double is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Factor(pub String);
+
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct V;
+        impl serde::de::Visitor<'_> for V {
+            type Value = Factor;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a decimal above 0")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Factor, E> {
+                Ok(Factor(text.to_owned()))
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Factor, E> {
+                Ok(Factor(number.to_string()))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Factor, E> {
+                Ok(Factor(number.to_string()))
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Factor, E> {
+                Ok(Factor(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(V)
+    }
+}
+
+/// What is declared of both runtimes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Runtimes {
+    /// Of current's.
+    #[serde(skip_serializing_if = "Runtime::is_empty")]
+    pub current: Runtime,
+    /// Of the candidate's.
+    #[serde(skip_serializing_if = "Runtime::is_empty")]
+    pub candidate: Runtime,
+}
+
+impl Runtimes {
+    /// Nothing is declared.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a runtime declares that it does between validation and effect. It says which arguments a side acts on; it
+/// never excuses a refusal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Runtime {
+    /// It puts declared defaults where an argument is left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fills_defaults: bool,
+    /// It takes an argument that is left out as null.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub absent_is_null: bool,
+    /// It turns a scalar into the declared type: `"5"` into 5, `"true"` into true, 5 into `"5"`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coerces: bool,
+}
+
+impl Runtime {
+    /// Nothing is declared.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Normalization {
@@ -58,6 +147,51 @@ impl Normalization {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// What does not hold together: pointer into the declaration, and what to do.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        let lists = [
+            ("verbatim", &self.verbatim),
+            ("enum_case", &self.enum_case),
+            ("unordered", &self.unordered),
+            ("absent_is_null", &self.absent_is_null),
+            ("numeric_strings", &self.numeric_strings),
+            ("dates", &self.dates),
+            ("currency", &self.currency),
+        ];
+        let mut out = Vec::new();
+        for (name, list) in lists {
+            for (i, pointer) in list.iter().enumerate().filter(|(_, p)| !is_pointer(p)) {
+                out.push((format!("/{name}/{i}"), wants_pointer(pointer)));
+            }
+        }
+        for (i, unit) in self.units.iter().enumerate() {
+            if !is_pointer(&unit.field) {
+                out.push((format!("/units/{i}/field"), wants_pointer(&unit.field)));
+            }
+            let factor = unit.factor.0.as_str();
+            let positive = !factor.starts_with('-') && Decimal::parse(factor).is_some_and(|d| !d.is_zero());
+            if !positive {
+                out.push((
+                    format!("/units/{i}/factor"),
+                    format!("`{}` is no decimal above 0; write for instance 1000 or 0.01", short(factor)),
+                ));
+            }
+        }
+        out
+    }
+}
+
+fn is_pointer(text: &str) -> bool {
+    text.starts_with('/')
+}
+
+fn wants_pointer(text: &str) -> String {
+    format!("`{}` is no JSON Pointer; write for instance /customer or /lines/*/sku", short(text))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(60).collect()
 }
 
 /// Severities that differ from the defaults.
@@ -126,14 +260,13 @@ impl PairConfig {
         let mut out = Vec::new();
         for (i, rename) in self.renames.iter().enumerate() {
             for (key, pointer) in [("from", &rename.from), ("to", &rename.to)] {
-                if !pointer.starts_with('/') {
-                    out.push((
-                        format!("/renames/{i}/{key}"),
-                        "write a JSON Pointer, such as /customer".to_owned(),
-                    ));
+                if !is_pointer(pointer) {
+                    out.push((format!("/renames/{i}/{key}"), wants_pointer(pointer)));
                 }
             }
         }
+        let declared = self.normalization.problems().into_iter();
+        out.extend(declared.map(|(at, what)| (format!("/normalization{at}"), what)));
         for (i, waiver) in self.map.waivers.iter().enumerate() {
             let at = format!("/map/waivers/{i}");
             let people: std::collections::BTreeSet<&str> =

@@ -17,17 +17,19 @@ pub(crate) enum Found {
     Gone { field: String, required: bool, was_default: bool },
     /// Left out, declared by both, and the default differs, appeared or vanished.
     Default { field: String },
+    /// The same, between null and none, where absent is declared to be null.
+    NullDefault,
+    /// Left out, new in the candidate, whose runtime declares that it fills the default in.
+    Filled { field: String },
 }
 
-/// Searches a call's arguments.
+/// Searches a call's arguments; for pairs with `searches` alone.
 pub(crate) fn search(pair: &PreparedPair, arguments: &Value) -> Vec<Found> {
     let mut out = Vec::new();
-    if pair.searches {
-        let (old, new) = (&pair.current, &pair.candidate);
-        let current = old.applying(&[old.doc.root()], arguments);
-        let candidate = new.applying(&[new.doc.root()], arguments);
-        walk(pair, arguments, &current, &candidate, "", &mut out);
-    }
+    let (old, new) = (&pair.current, &pair.candidate);
+    let current = old.applying(&[old.doc.root()], arguments);
+    let candidate = new.applying(&[new.doc.root()], arguments);
+    walk(pair, arguments, &current, &candidate, "", &mut out);
     out
 }
 
@@ -68,16 +70,23 @@ fn walk(
                         continue;
                     }
                     let (o, n) = (old.member(current, key), new.member(candidate, key));
-                    let same =
-                        match (default_of(&conjuncts(&old.doc, &o)), default_of(&conjuncts(&new.doc, &n))) {
-                            (None, None) => true,
-                            (Some(a), Some(b)) => same_value(a, b),
-                            _ => false,
-                        };
+                    let old_default = default_of(&conjuncts(&old.doc, &o));
+                    let new_default = default_of(&conjuncts(&new.doc, &n));
+                    let same = match (old_default, new_default) {
+                        (None, None) => true,
+                        (Some(a), Some(b)) => same_value(a, b),
+                        _ => false,
+                    };
                     if !same {
-                        out.push(Found::Default { field: join(pointer, key) });
+                        let field = join(pointer, key);
+                        let (a, b) = (old_default, new_default);
+                        let null = is_null(pair, &field, a, b);
+                        out.push(if null { Found::NullDefault } else { Found::Default { field } });
                     }
                 }
+            }
+            if pair.normalization.runtimes.candidate.fills_defaults {
+                filled(pair, members, current, candidate, pointer, out);
             }
         }
         Value::Array(items) => {
@@ -88,6 +97,37 @@ fn walk(
             }
         }
         _ => {}
+    }
+}
+
+/// Whether a default turned from null into none or back, and the side without one declares that it takes absent for
+/// null.
+fn is_null(pair: &PreparedPair, field: &str, old: Option<&Value>, new: Option<&Value>) -> bool {
+    let n = &pair.normalization;
+    match (old, new) {
+        (Some(Value::Null), None) => n.runtimes.candidate.absent_is_null || n.absent_is_null.has(field),
+        (None, Some(Value::Null)) => n.runtimes.current.absent_is_null || n.absent_is_null.has(field),
+        _ => false,
+    }
+}
+
+/// New arguments with a default that the call leaves out.
+fn filled(
+    pair: &PreparedPair,
+    members: &serde_json::Map<String, Value>,
+    current: &[&Value],
+    candidate: &[&Value],
+    pointer: &str,
+    out: &mut Vec<Found>,
+) {
+    let (old, new) = (&pair.current, &pair.candidate);
+    for node in candidate {
+        let Some(Value::Object(table)) = node.get("properties") else { continue };
+        for key in table.keys().filter(|k| !members.contains_key(*k) && !old.declares(current, k)) {
+            if default_of(&conjuncts(&new.doc, &new.member(candidate, key))).is_some() {
+                out.push(Found::Filled { field: join(pointer, key) });
+            }
+        }
     }
 }
 

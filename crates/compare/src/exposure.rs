@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use crate::category::{Category, Severity};
 use crate::pair::PreparedPair;
+use crate::tree::Tree;
 use crate::types::Discrepancy;
 
 /// Places that a call touched, and those of them at which it disagreed; indices into `PreparedPair::places`.
 pub(crate) fn exposure(
     pair: &PreparedPair,
-    arguments: &Value,
+    arguments: &Tree<'_>,
     discrepancies: &[Discrepancy],
 ) -> (Vec<u16>, Vec<u16>) {
     let (mut touched, mut disagreed) = (Vec::new(), Vec::new());
@@ -68,16 +69,18 @@ fn place_shows(kind: PlaceKind, d: &Discrepancy) -> bool {
 }
 
 /// Whether a call's arguments come to a place.
-fn touches(value: &Value, path: &[Token], kind: PlaceKind, removed: Option<&Value>) -> bool {
+fn touches(value: &Tree<'_>, path: &[Token], kind: PlaceKind, removed: Option<&Value>) -> bool {
     let Some((token, rest)) = path.split_first() else {
         return match (kind, removed) {
-            (PlaceKind::EnumValueRemoved, Some(removed)) => crate::declared::same_value(removed, value),
+            (PlaceKind::EnumValueRemoved, Some(removed)) => {
+                crate::declared::same_value(removed, &value.to_value())
+            }
             _ => true,
         };
     };
     match (value, token) {
-        (Value::Object(members), Token::Any) => members.values().any(|v| touches(v, rest, kind, removed)),
-        (Value::Object(members), Token::Name(name)) => match members.get(name) {
+        (Tree::Object(members), Token::Any) => members.values().any(|v| touches(v, rest, kind, removed)),
+        (Tree::Object(members), Token::Name(name)) => match members.get(name) {
             Some(child) if rest.is_empty() => match kind {
                 PlaceKind::DefaultChanged => false,
                 _ => touches(child, rest, kind, removed),
@@ -86,8 +89,8 @@ fn touches(value: &Value, path: &[Token], kind: PlaceKind, removed: Option<&Valu
             // left out: that is what touches a new requirement or another default
             None => rest.is_empty() && matches!(kind, PlaceKind::RequiredAdded | PlaceKind::DefaultChanged),
         },
-        (Value::Array(items), Token::Any) => items.iter().any(|v| touches(v, rest, kind, removed)),
-        (Value::Array(items), Token::Name(name)) => {
+        (Tree::List(items), Token::Any) => items.iter().any(|v| touches(v, rest, kind, removed)),
+        (Tree::List(items), Token::Name(name)) => {
             let child = name.parse::<usize>().ok().and_then(|i| items.get(i));
             child.is_some_and(|v| touches(v, rest, kind, removed))
         }

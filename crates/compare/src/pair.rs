@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::COMPARATOR_VERSION;
 use crate::category::{Category, Severity};
-use crate::config::{AdapterMap, PairConfig, Patterns, Waiver};
+use crate::config::{AdapterMap, PairConfig, Patterns, Runtimes, Waiver};
+use crate::number::Decimal;
 use crate::side::Side;
 
 /// Why a pair cannot be compared.
@@ -36,7 +37,8 @@ pub enum PrepareError {
 pub(crate) struct PreparedRename {
     pub from: Pattern,
     pub to: Pattern,
-    pub declared: bool,
+    /// Why it is likely; `None` where it is declared.
+    pub evidence: Option<&'static str>,
 }
 
 pub(crate) struct PreparedNormalization {
@@ -47,6 +49,16 @@ pub(crate) struct PreparedNormalization {
     pub numeric_strings: Patterns,
     pub dates: Patterns,
     pub currency: Patterns,
+    /// Place → what the candidate's number is times current's.
+    pub units: Vec<(Pattern, Decimal)>,
+    pub runtimes: Runtimes,
+}
+
+impl PreparedNormalization {
+    /// The factor between the units at a place.
+    pub fn factor(&self, pointer: &str) -> Option<&Decimal> {
+        self.units.iter().find(|(at, _)| at.matches(pointer)).map(|(_, factor)| factor)
+    }
 }
 
 /// A changed place with its pattern and, for an enum value, the value.
@@ -64,7 +76,8 @@ pub struct PreparedPair {
     pub(crate) normalization: PreparedNormalization,
     pub(crate) adapter: Option<AdapterMap>,
     pub(crate) places: Vec<PreparedPlace>,
-    /// The schemas differ by more than additions and text: accepted calls have to be searched too.
+    /// The schemas differ by more than additions and text, or the candidate fills defaults: accepted calls have to be
+    /// searched too.
     pub(crate) searches: bool,
     severities: Vec<Severity>,
     waivers: Vec<(Pattern, Waiver)>,
@@ -83,19 +96,20 @@ impl PreparedPair {
         }
         let (old, new) = (Side::prepare(current)?, Side::prepare(candidate)?);
         let public_places = changed_places(&old.doc, &new.doc);
-        let declared = config.renames.iter().map(|r| (r, true));
+        let declared = config.renames.iter().map(|r| (r, None));
         let inferred = inferred_renames(&old.doc, &new.doc);
         let known = |r: &Rename| config.renames.iter().any(|d| d.from == r.from || d.to == r.to);
+        let inferred = inferred.iter().filter(|r| !known(&r.rename)).map(|r| (&r.rename, Some(r.evidence)));
         let renames = declared
-            .chain(inferred.iter().filter(|r| !known(r)).map(|r| (r, false)))
-            .map(|(r, declared)| PreparedRename {
+            .chain(inferred)
+            .map(|(r, evidence)| PreparedRename {
                 from: Pattern::new(&r.from),
                 to: Pattern::new(&r.to),
-                declared,
+                evidence,
             })
             .collect();
-        let searches = !only_adds(old.doc.root(), new.doc.root());
         let n = &config.normalization;
+        let searches = !only_adds(old.doc.root(), new.doc.root()) || n.runtimes.candidate.fills_defaults;
         Ok(Self {
             epoch: epoch_digest(current, candidate, config),
             places: public_places
@@ -119,6 +133,14 @@ impl PreparedPair {
                 numeric_strings: Patterns::new(&n.numeric_strings),
                 dates: Patterns::new(&n.dates),
                 currency: Patterns::new(&n.currency),
+                // against itself a contract has one unit
+                units: n
+                    .units
+                    .iter()
+                    .filter(|_| current.digest != candidate.digest)
+                    .filter_map(|u| Some((Pattern::new(&u.field), Decimal::parse(&u.factor.0)?)))
+                    .collect(),
+                runtimes: n.runtimes,
             },
             adapter: config.adapter.clone(),
             severities: Category::ALL

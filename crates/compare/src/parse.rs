@@ -1,12 +1,16 @@
 //! The arguments of a call, parsed once: a tree for validation, and what a tree would hide.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::fmt;
 
+use lastcall_event::Text;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use crate::number::is_precise;
+use crate::tree::{Members, Tree};
 use crate::types::Reason;
 
 /// Levels of nesting that are still looked at (comparison.md section 8, Limits).
@@ -14,36 +18,44 @@ pub const MAX_LEVELS: usize = 128;
 
 /// Parsed arguments.
 #[derive(Clone, Debug)]
-pub struct Parsed {
+pub struct Parsed<'a> {
     /// The object, as doubles and 64-bit integers.
-    pub value: Value,
+    pub tree: Tree<'a>,
     /// There is a number whose literal has to be looked at.
     pub inexact: bool,
+    value: OnceCell<Value>,
+}
+
+impl Parsed<'_> {
+    /// The same as a `Value`, made when it is first asked for.
+    pub fn value(&self) -> &Value {
+        self.value.get_or_init(|| self.tree.to_value())
+    }
 }
 
 /// Parses the text of an argument object.
 ///
 /// # Errors
 /// `not_json`, `not_object`, `duplicate_keys`, `too_deep` or `number_out_of_range`.
-pub fn parse_arguments(text: &str) -> Result<Parsed, Reason> {
+pub fn parse_arguments(text: &str) -> Result<Parsed<'_>, Reason> {
     let parsed = parse_value(text)?;
-    if parsed.value.is_object() { Ok(parsed) } else { Err(Reason::NotObject) }
+    if matches!(parsed.tree, Tree::Object(_)) { Ok(parsed) } else { Err(Reason::NotObject) }
 }
 
 /// Parses any JSON text under the same limits.
 ///
 /// # Errors
 /// As [`parse_arguments`], `not_object` aside.
-pub fn parse_value(text: &str) -> Result<Parsed, Reason> {
+pub fn parse_value(text: &str) -> Result<Parsed<'_>, Reason> {
     let state = State { reason: Cell::new(None), inexact: Cell::new(false) };
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
-    let tree = Tree { state: &state, level: 0 }.deserialize(&mut reader);
-    let tree = tree.and_then(|value| reader.end().map(|()| value));
+    let tree = Seed { state: &state, level: 0 }.deserialize(&mut reader);
+    let tree = tree.and_then(|tree| reader.end().map(|()| tree));
     match tree {
-        Ok(value) => {
+        Ok(tree) => {
             let inexact = state.inexact.get() && has_imprecise(text);
-            Ok(Parsed { value, inexact })
+            Ok(Parsed { tree, inexact, value: OnceCell::new() })
         }
         Err(error) => Err(state.reason.get().unwrap_or_else(|| {
             if error.to_string().starts_with("number out of range") {
@@ -61,12 +73,12 @@ struct State {
 }
 
 #[derive(Clone, Copy)]
-struct Tree<'s> {
+struct Seed<'s> {
     state: &'s State,
     level: usize,
 }
 
-impl Tree<'_> {
+impl Seed<'_> {
     fn stop<E: Error>(self, reason: Reason) -> E {
         if self.state.reason.get().is_none() {
             self.state.reason.set(Some(reason));
@@ -82,64 +94,79 @@ impl Tree<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
-    type Value = Value;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Value, D::Error> {
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Tree<'de>;
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Tree<'de>, D::Error> {
         d.deserialize_any(self)
     }
 }
 
 const EXACT: u64 = 1 << 53;
+/// So many names of an object are compared with each other; more are looked up.
+const FEW: usize = 16;
 
-impl<'de> Visitor<'de> for Tree<'_> {
-    type Value = Value;
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Tree<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Tree<'de>, E> {
+        Ok(Tree::Null)
     }
-    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
-        Ok(Value::Bool(v))
+    fn visit_bool<E>(self, v: bool) -> Result<Tree<'de>, E> {
+        Ok(Tree::Bool(v))
     }
-    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+    fn visit_u64<E>(self, v: u64) -> Result<Tree<'de>, E> {
         if v > EXACT {
             self.state.inexact.set(true);
         }
-        Ok(Value::Number(v.into()))
+        Ok(Tree::Number(v.into()))
     }
-    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+    fn visit_i64<E>(self, v: i64) -> Result<Tree<'de>, E> {
         if v.unsigned_abs() > EXACT {
             self.state.inexact.set(true);
         }
-        Ok(Value::Number(v.into()))
+        Ok(Tree::Number(v.into()))
     }
-    fn visit_f64<E: Error>(self, v: f64) -> Result<Value, E> {
+    fn visit_f64<E: Error>(self, v: f64) -> Result<Tree<'de>, E> {
         self.state.inexact.set(true);
-        Number::from_f64(v).map(Value::Number).ok_or_else(|| self.stop(Reason::NumberOutOfRange))
+        Number::from_f64(v).map(Tree::Number).ok_or_else(|| self.stop(Reason::NumberOutOfRange))
     }
-    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
-        Ok(Value::String(v.to_owned()))
+    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Tree<'de>, E> {
+        Ok(Tree::Text(Cow::Borrowed(v)))
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+    fn visit_str<E>(self, v: &str) -> Result<Tree<'de>, E> {
+        Ok(Tree::Text(Cow::Owned(v.to_owned())))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Tree<'de>, A::Error> {
         let inner = self.deeper()?;
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(inner)? {
             items.push(item);
         }
-        Ok(Value::Array(items))
+        Ok(Tree::List(items))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree<'de>, A::Error> {
         let inner = self.deeper()?;
-        let mut members = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
+        let mut members: Vec<(Cow<'de, str>, Tree<'de>)> = Vec::new();
+        let mut names: HashSet<Cow<'de, str>> = HashSet::new();
+        while let Some(Text(name)) = map.next_key()? {
             let value = map.next_value_seed(inner)?;
-            if members.insert(key, value).is_some() {
+            let twice = if members.len() < FEW {
+                members.iter().any(|(known, _)| *known == name)
+            } else {
+                if names.is_empty() {
+                    names.extend(members.iter().map(|(known, _)| known.clone()));
+                }
+                !names.insert(name.clone())
+            };
+            if twice {
                 return Err(self.stop(Reason::DuplicateKeys));
             }
+            members.push((name, value));
         }
-        Ok(Value::Object(members))
+        Ok(Tree::Object(Members::new(members)))
     }
 }
 
@@ -190,6 +217,12 @@ mod tests {
     #[test]
     fn causes_are_kept_apart() {
         let deep = |n: usize| format!("{{\"a\":{}1{}}}", "[".repeat(n), "]".repeat(n));
+        let many = |n: usize| {
+            format!(
+                "{{{},\"\\u006b1\":0}}",
+                (0..n).map(|i| format!("\"k{i}\":{i}")).collect::<Vec<_>>().join(",")
+            )
+        };
         for (text, want) in [
             ("{\"a\":", Reason::NotJson),
             ("{} {}", Reason::NotJson),
@@ -198,6 +231,8 @@ mod tests {
             ("null", Reason::NotObject),
             ("{\"a\":1,\"a\":1}", Reason::DuplicateKeys),
             ("{\"a\":{\"b\":1,\"\\u0062\":2}}", Reason::DuplicateKeys),
+            (&many(17), Reason::DuplicateKeys),
+            (&many(3), Reason::DuplicateKeys),
             ("{\"a\":1e400}", Reason::NumberOutOfRange),
             ("{\"a\":-1e999}", Reason::NumberOutOfRange),
         ] {

@@ -2,9 +2,11 @@
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
-use lastcall_diff::{SchemaDoc, join};
+use lastcall_diff::{SchemaDoc, join, tokens};
 use serde_json::{Map, Value};
 
+use crate::checked::Checked;
+use crate::parse::Parsed;
 use crate::side::Side;
 
 /// What kind of keyword complains, in the order of precedence at one place.
@@ -61,17 +63,45 @@ const MAX_COMPLAINTS: usize = 1000;
 const EXPLAINED_LEVELS: usize = 8;
 
 /// Asks the input schema of a side.
-pub(crate) fn judge_input(side: &Side, value: &Value) -> Judgement {
+pub(crate) fn judge_input(side: &Side, parsed: &Parsed<'_>) -> Judgement {
+    if side.hidden.is_empty() && side.input.accepts(&parsed.tree) {
+        return Judgement::Accepted;
+    }
+    judge_value(side, parsed.value())
+}
+
+/// As [`judge_input`], for arguments that are no call's own.
+pub(crate) fn judge_value(side: &Side, value: &Value) -> Judgement {
     if side.recursive_unions && levels(value) > EXPLAINED_LEVELS {
         if any_string_gives_up(&side.hidden, value) {
             return Judgement::Undecided;
         }
-        return match side.validator.is_valid(value) {
-            true => Judgement::Accepted,
-            false => Judgement::Refused(vec![unexplained(Cause::Combination)]),
+        return match side.input.explains(&side.doc) {
+            Some(validator) if validator.is_valid(value) => Judgement::Accepted,
+            _ => Judgement::Refused(vec![unexplained(Cause::Combination)]),
         };
     }
-    judge(&side.validator, &side.doc, &side.hidden, value)
+    let mut judgement = judge(&side.input, &side.doc, &side.hidden, value);
+    if let Judgement::Refused(complaints) = &mut judgement
+        && complaints.len() > 1
+    {
+        drop_unevaluated(side, value, complaints);
+    }
+    judgement
+}
+
+/// A composed part that fails has evaluated nothing, so its arguments come back as unevaluated too. What refuses the
+/// part is the cause; an argument that the schema names is not one that it does not let in.
+fn drop_unevaluated(side: &Side, value: &Value, complaints: &mut Vec<Complaint>) {
+    let closed = |c: &Complaint| c.cause == Cause::Closed && c.keyword == "unevaluatedProperties";
+    let causes: Vec<String> = complaints.iter().filter(|c| !closed(c)).map(|c| c.field.clone()).collect();
+    complaints.retain(|c| {
+        let Some((object, _)) = c.field.rsplit_once('/').filter(|_| closed(c)) else { return true };
+        let inside = |f: &String| f.strip_prefix(object).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+        let path: Vec<String> = tokens(&c.field).collect();
+        let Some((name, up)) = path.split_last() else { return true };
+        !(causes.iter().any(inside) && side.declares(&side.anything_at(value, up), name))
+    });
 }
 
 fn levels(value: &Value) -> usize {
@@ -95,15 +125,13 @@ fn unexplained(cause: Cause) -> Complaint {
 }
 
 /// Asks a schema. `hidden`: expressions whose giving up the validator would not show.
-pub(crate) fn judge(
-    validator: &Validator,
-    doc: &SchemaDoc,
-    hidden: &[Validator],
-    value: &Value,
-) -> Judgement {
+pub(crate) fn judge(schema: &Checked, doc: &SchemaDoc, hidden: &[Validator], value: &Value) -> Judgement {
     if !hidden.is_empty() && any_string_gives_up(hidden, value) {
         return Judgement::Undecided;
     }
+    let Some(validator) = schema.explains(doc) else {
+        return Judgement::Refused(vec![unexplained(Cause::Other)]);
+    };
     if validator.is_valid(value) {
         return Judgement::Accepted;
     }
@@ -177,6 +205,14 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, root: &Value, out: &mut Vec
                 push(join(&place, name), Cause::Missing, Some(String::new()), Vec::new());
             }
         }
+        // a schema for what else there is: the value does not fit it, the name would have been let in
+        Kind::UnevaluatedProperties { unexpected }
+            if doc.root().pointer(&location).is_some_and(Value::is_object) =>
+        {
+            for key in unexpected {
+                push(join(&place, key), Cause::Other, None, Vec::new());
+            }
+        }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for key in unexpected {
                 push(join(&place, key), Cause::Closed, Some(String::new()), Vec::new());
@@ -184,8 +220,9 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, root: &Value, out: &mut Vec
         }
         // a closed object that declares nothing at all
         Kind::FalseSchema
-            if location.ends_with("/additionalProperties")
-                || location.ends_with("/unevaluatedProperties") =>
+            if ["/additionalProperties", "/unevaluatedProperties", "/propertyNames"]
+                .iter()
+                .any(|end| location.ends_with(end)) =>
         {
             match root.pointer(&place).and_then(Value::as_object) {
                 Some(members) => {
@@ -196,6 +233,11 @@ fn one(error: &ValidationError<'_>, doc: &SchemaDoc, root: &Value, out: &mut Vec
                 None => push(place, Cause::Closed, Some(String::new()), Vec::new()),
             }
         }
+        // the name of one argument, whatever its value
+        Kind::PropertyNames { error } => match error.instance().as_str() {
+            Some(name) => push(join(&place, name), Cause::Closed, None, Vec::new()),
+            None => push(place, Cause::Other, None, Vec::new()),
+        },
         Kind::Type { .. } => push(place, Cause::Type, None, Vec::new()),
         Kind::Enum { options } => {
             let allowed = options.as_array().cloned().unwrap_or_default();

@@ -3,20 +3,19 @@
 use std::collections::HashMap;
 
 use jsonschema::{PatternOptions, Validator, ValidatorMap};
-use lastcall_contract::{
-    BACKTRACK_LIMIT, Contract, Definition, PatternEngine, validator_and_engine, validator_for,
-};
+use lastcall_contract::{BACKTRACK_LIMIT, Contract, Definition, PatternEngine, SCHEMA_TABLES, validator_for};
 use lastcall_diff::{SchemaDoc, escape};
 use serde_json::Value;
 
+use crate::checked::Checked;
 use crate::pair::PrepareError;
 
 /// A contract, ready to judge calls.
 pub(crate) struct Side {
     pub id: String,
     pub doc: SchemaDoc,
-    pub validator: Validator,
-    pub output: Option<(SchemaDoc, Validator)>,
+    pub input: Checked,
+    pub output: Option<(SchemaDoc, Checked)>,
     /// Validators of every subschema by `#/…` pointer: which branch of a union applies. Only where there are unions.
     branches: Option<ValidatorMap>,
     /// Address of a node in the document → its pointer, for `branches`.
@@ -46,13 +45,12 @@ impl Side {
             }
         };
         let schema = &definition.input_schema;
-        let (validator, engine) =
-            validator_and_engine(schema, definition.draft).map_err(refuse("input schema"))?;
+        let (input, engine) = Checked::new(schema, definition.draft).map_err(refuse("input schema"))?;
         let output = match &definition.output_schema {
             None => None,
             Some(schema) => {
-                let validator = validator_for(schema, definition.draft).map_err(refuse("output schema"))?;
-                Some((SchemaDoc::of_draft(schema.clone(), definition.draft), validator))
+                let (checked, _) = Checked::new(schema, definition.draft).map_err(refuse("output schema"))?;
+                Some((SchemaDoc::of_draft(schema.clone(), definition.draft), checked))
             }
         };
         let doc = SchemaDoc::of_draft(schema.clone(), definition.draft);
@@ -83,7 +81,7 @@ impl Side {
             id: contract.id.clone(),
             pointers: if branches.is_some() { addresses(doc.root()) } else { HashMap::new() },
             doc,
-            validator,
+            input,
             output,
             branches,
             patterns,
@@ -338,8 +336,6 @@ impl Found {
     /// `in_table`: the keys of this object are names, not keywords. `hidden`: below a keyword that swallows the error
     /// of a pattern which gave up.
     fn walk(&mut self, node: &Value, in_table: bool, hidden: bool) {
-        const TABLES: [&str; 6] =
-            ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
         const SWALLOWS: [&str; 7] =
             ["not", "if", "oneOf", "anyOf", "contains", "propertyNames", "unevaluatedProperties"];
         let Value::Object(members) = node else {
@@ -365,7 +361,11 @@ impl Found {
                 }
                 _ => {}
             }
-            self.walk(child, TABLES.contains(&key.as_str()), hidden || SWALLOWS.contains(&key.as_str()));
+            self.walk(
+                child,
+                SCHEMA_TABLES.contains(&key.as_str()),
+                hidden || SWALLOWS.contains(&key.as_str()),
+            );
         }
     }
 }

@@ -271,12 +271,80 @@ fn total_deterministic_and_no_silent_refusal() {
     assert!(refused.get() > 100, "too few refusals to mean anything");
 }
 
+/// Everything that can be declared, except what is declared to excuse a refusal (the letter case of enums).
+fn everything() -> PairConfig {
+    let places: Vec<String> =
+        ["/a", "/b", "/order_id", "/orderId", "/a/*", "/*/b", "/*"].map(str::to_owned).to_vec();
+    let flags = json!({"fills_defaults": true, "absent_is_null": true, "coerces": true});
+    let config = json!({"normalization": {
+        "verbatim": ["/a"], "unordered": places, "absent_is_null": places, "numeric_strings": places,
+        "dates": places, "currency": places, "units": [{"field": "/b", "factor": 10}, {"field": "/a/*", "factor": "0.5"}],
+        "runtimes": {"current": flags, "candidate": flags}}});
+    serde_json::from_value(config).unwrap()
+}
+
+/// The same thing in another form: what declarations are about.
+fn turned(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.reverse(),
+        Value::Number(_) => *value = json!(value.to_string()),
+        Value::String(text) => match text.parse::<i64>() {
+            Ok(number) => *value = json!(number),
+            Err(_) => text.push(' '),
+        },
+        _ => {}
+    }
+}
+
+#[test]
+fn what_is_declared_never_excuses_a_refusal() {
+    let (seen, folded) = (Cell::new(0u32), Cell::new(0u32));
+    proptest!(cases(), |((old, new) in pair_of_schemas(), mut calls in prop::collection::vec(call(), 6))| {
+        for call in calls.iter_mut().filter(|c| c.arguments.starts_with('{')) {
+            // a candidate that reports nearly what it was given
+            let Ok(mut near) = serde_json::from_str::<Value>(&call.arguments) else { continue };
+            near.as_object_mut().unwrap().retain(|_, v| !v.is_null());
+            near.as_object_mut().unwrap().values_mut().for_each(turned);
+            if let Some(candidate) = &mut call.candidate {
+                candidate["arguments"] = near;
+            }
+        }
+        let (Some(a), Some(b)) = (contract("t@1", &old), contract("t@2", &new)) else { return Ok(()) };
+        let Ok(plain) = PreparedPair::new(&a, &b, &PairConfig::default()) else { return Ok(()) };
+        let declared = PreparedPair::new(&a, &b, &everything()).unwrap();
+        prop_assert_ne!(plain.epoch(), declared.epoch());
+        for call in &calls {
+            let text = event(call);
+            let Record::Call(record) = decode(text.as_bytes(), Preset::Native).unwrap().record else { panic!() };
+            let (without, with) = (compare(&plain, &record), compare(&declared, &record));
+            let refusals = |c: &lastcall_compare::Comparison| -> Vec<lastcall_compare::Discrepancy> {
+                c.discrepancies.iter().filter(|d| d.refused).cloned().collect()
+            };
+            prop_assert_eq!(refusals(&without), refusals(&with));
+            seen.set(seen.get() + u32::from(with.refused()));
+            let compared = [ComparisonResult::Agreed, ComparisonResult::Disagreed];
+            prop_assert_eq!(compared.contains(&without.result), compared.contains(&with.result));
+            if without.result == ComparisonResult::Disagreed && with.result == ComparisonResult::Agreed {
+                folded.set(folded.get() + 1);
+                prop_assert!(!with.rules.is_empty(), "a fold without its name: {:?} {:?}", without, with);
+            }
+        }
+    });
+    assert!(seen.get() > 100 && folded.get() > 0, "{} refusals, {} folded", seen.get(), folded.get());
+}
+
 #[test]
 fn a_contract_against_itself_is_silent() {
+    for config in [PairConfig::default(), everything()] {
+        against_itself(&config);
+    }
+}
+
+fn against_itself(config: &PairConfig) {
     let (calls_seen, agreed) = (Cell::new(0u32), Cell::new(0u32));
     proptest!(cases(), |((schema, _) in pair_of_schemas(), calls in prop::collection::vec(call(), 6))| {
         let (Some(a), Some(b)) = (contract("t@1", &schema), contract("t@2", &schema)) else { return Ok(()) };
-        let Ok(pair) = PreparedPair::new(&a, &b, &PairConfig::default()) else { return Ok(()) };
+        let Ok(pair) = PreparedPair::new(&a, &b, config) else { return Ok(()) };
         prop_assert!(pair.places().is_empty(), "{:?}", pair.places());
         for call in &calls {
             let mut call = call.clone();

@@ -218,11 +218,45 @@ impl Definition {
         Self::from_text("definition", &document.to_string(), Pick::default())
     }
 
+    /// Where the schema of the arguments stands in the document, as a JSON Pointer: `/inputSchema`,
+    /// `/function/parameters`; empty for a bare schema. The document itself stands at [`Definition::pointer`] in its file.
+    pub fn input_pointer(&self) -> String {
+        if self.source == Source::JsonSchema {
+            return String::new();
+        }
+        let (body, inner) = self.body();
+        format!("{inner}/{}", body.and_then(schema_key).unwrap_or("parameters"))
+    }
+
+    /// Where the schema of the result stands in the document, if there is one.
+    pub fn output_pointer(&self) -> Option<String> {
+        let (body, inner) = self.body();
+        self.output_schema.as_ref()?;
+        output_key(self.source, body?).map(|key| format!("{inner}/{key}"))
+    }
+
+    /// The object that carries name, description and schemas, and its pointer.
+    fn body(&self) -> (Option<&Map<String, Value>>, &'static str) {
+        match (self.source, self.document.get("function").and_then(Value::as_object)) {
+            (Source::OpenaiChat, Some(function)) => (Some(function), "/function"),
+            _ => (self.document.as_object(), ""),
+        }
+    }
+
     /// The name that a definition carries, whatever its shape.
     pub(crate) fn name_of(value: &Value) -> Option<&str> {
         let named =
             if value.get("function").is_some_and(Value::is_object) { value.get("function")? } else { value };
         named.get("name")?.as_str()
+    }
+
+    /// Whether a value is meant as a tool's definition and not as a bare schema. `name` is no keyword of JSON Schema.
+    pub(crate) fn looks_like_tool(value: &Value) -> bool {
+        let Some(map) = value.as_object() else { return false };
+        map.get("name").is_some_and(Value::is_string)
+            || map.get("function").is_some_and(Value::is_object)
+            || map.get("type").is_some_and(|kind| kind == "function")
+            || schema_key(map).is_some()
     }
 
     /// A schema alone: no name, no wrapping key, and keywords of JSON Schema.

@@ -1,14 +1,22 @@
 //! Content digests: `sha256:` and 64 hex digits, and over which bytes a definition's digest is taken.
 //! Never a digest over a form that two different definitions could share.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// A SHA-256 digest, written `sha256:<64 hex digits>`. Reading anything else fails.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Digest(String);
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Digest(Arc<str>);
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.0)
+    }
+}
 
 /// Over which bytes a definition's digest was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +48,7 @@ impl Digest {
                 text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
             }
         }
-        Self(text)
+        Self(text.into())
     }
 
     /// The digest of a JSON document: over RFC 8785, or over `raw` (its exact text) when a number in it is beyond
@@ -60,7 +68,7 @@ impl Digest {
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256:")?;
         let fits = hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        fits.then(|| Self(text.to_owned()))
+        fits.then(|| Self(text.into()))
     }
 
     /// The whole text, `sha256:…`.
@@ -89,7 +97,7 @@ impl TryFrom<String> for Digest {
 
 impl From<Digest> for String {
     fn from(digest: Digest) -> Self {
-        digest.0
+        digest.as_str().to_owned()
     }
 }
 

@@ -51,6 +51,24 @@ impl Document {
     /// # Errors
     /// Not JSON, a key twice in one object, too big, too deep, no tool in it.
     pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
+        let document = Self::parse_list(file, text)?;
+        if document.entries.is_empty() {
+            return Err(DefinitionError {
+                file: file.to_owned(),
+                pointer: String::new(),
+                kind: Kind::NotADefinition,
+                message: "no tool in this document".to_owned(),
+                next: "Give it at least one definition".to_owned(),
+            });
+        }
+        Ok(document)
+    }
+
+    /// As [`Document::parse`]; a list may be empty.
+    ///
+    /// # Errors
+    /// Not JSON, a key twice in one object, too big, too deep, a JSON-RPC error.
+    pub fn parse_list(file: &str, text: &str) -> Result<Self, DefinitionError> {
         let refuse = |pointer: String, kind, message: String, next: &str| DefinitionError {
             file: file.to_owned(),
             pointer,
@@ -71,17 +89,7 @@ impl Document {
                 "Flatten the schema with `$defs` and `$ref`",
             ));
         }
-        let value = parse_strict(text).map_err(|fault| match fault {
-            Fault::Duplicate(pointer) => refuse(
-                pointer,
-                Kind::DuplicateKey,
-                "this key stands twice in its object, and readers disagree about which one counts".to_owned(),
-                "Remove one of them",
-            ),
-            Fault::Syntax(message) => {
-                refuse(String::new(), Kind::NotJson, format!("not JSON: {message}"), "Correct the file")
-            }
-        })?;
+        let value = strict_json(file, text)?;
         let whole: &RawValue = serde_json::from_str(text).map_err(|e| {
             refuse(String::new(), Kind::NotJson, format!("not JSON: {e}"), "Correct the file")
         })?;
@@ -92,21 +100,43 @@ impl Document {
             let message = format!("a JSON-RPC error, not a list of tools: {}", shown(&error.to_string()));
             return Err(refuse("/error".to_owned(), Kind::NotADefinition, message, "Ask the server again"));
         }
-        if found.is_empty() {
-            let message = "no tool in this document".to_owned();
-            return Err(refuse(
-                String::new(),
-                Kind::NotADefinition,
-                message,
-                "Give it at least one definition",
-            ));
-        }
         Ok(Self { file: file.to_owned(), entries: found, single })
     }
 
     /// The names of the tools, in order; a tool without one is `""`.
     pub fn names(&self) -> Vec<&str> {
         self.entries.iter().map(|e| Definition::name_of(&e.value).unwrap_or_default()).collect()
+    }
+
+    /// Where each tool stands in the file, in order: JSON Pointers.
+    pub fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|e| e.pointer.as_str())
+    }
+
+    /// The whole file as a bare JSON Schema; `None` where it holds tools. `true`, `false` and `{}` are schemas.
+    ///
+    /// # Errors
+    /// An object that is no tool and has no keyword of JSON Schema, or only such that other formats have too.
+    pub fn schema(&self) -> Result<Option<&Value>, DefinitionError> {
+        let [Entry { value, .. }] = self.entries.as_slice() else { return Ok(None) };
+        if !self.single || Definition::looks_like_tool(value) {
+            return Ok(None);
+        }
+        match value.as_object() {
+            Some(map) if !is_schema(map) => Err(DefinitionError {
+                file: self.file.clone(),
+                pointer: String::new(),
+                kind: Kind::NotADefinition,
+                message: format!(
+                    "neither a tool nor a JSON Schema; its keys are {}",
+                    listed(&map.keys().map(String::as_str).collect::<Vec<_>>())
+                ),
+                next: "Give a tool (MCP `inputSchema`, OpenAI or Gemini `parameters`, Anthropic `input_schema`), a list \
+                       of tools (an array, `tools`, `functionDeclarations`, a JSON-RPC `result`), or a JSON Schema"
+                    .to_owned(),
+            }),
+            _ => Ok(Some(value)),
+        }
     }
 
     /// Whether the whole file is one definition, so that its text is the definition's own.
@@ -253,6 +283,114 @@ fn depth_of(text: &str) -> usize {
         }
     }
     deepest
+}
+
+/// Keywords that no other format of tools has: one of them makes an object a schema.
+const OWN_KEYWORDS: &[&str] = &[
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "if",
+    "items",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "required",
+    "then",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+
+/// Keywords that other formats have too, or that say nothing of values.
+const OTHER_KEYWORDS: &[&str] = &[
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$id",
+    "$recursiveAnchor",
+    "$schema",
+    "$vocabulary",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "default",
+    "definitions",
+    "deprecated",
+    "description",
+    "discriminator",
+    "example",
+    "examples",
+    "externalDocs",
+    "format",
+    "id",
+    "nullable",
+    "readOnly",
+    "title",
+    "writeOnly",
+    "xml",
+];
+
+/// Whether an object is a JSON Schema of any draft: it has a keyword of its own, or nothing that is none.
+fn is_schema(map: &Map<String, Value>) -> bool {
+    let own = |key: &String| OWN_KEYWORDS.contains(&key.as_str());
+    let other = |key: &String| OTHER_KEYWORDS.contains(&key.as_str()) || key.starts_with("x-");
+    map.keys().any(own) || map.keys().all(other)
+}
+
+/// The value of a JSON text; `file` is the label that errors carry. Nesting is limited by the parser.
+///
+/// # Errors
+/// Not JSON, a key twice in one object.
+pub fn strict_json(file: &str, text: &str) -> Result<Value, DefinitionError> {
+    let refuse = |pointer, kind, message, next: &str| DefinitionError {
+        file: file.to_owned(),
+        pointer,
+        kind,
+        message,
+        next: next.to_owned(),
+    };
+    parse_strict(text).map_err(|fault| match fault {
+        Fault::Duplicate(pointer) => refuse(
+            pointer,
+            Kind::DuplicateKey,
+            "this key stands twice in its object, and readers disagree about which one counts".to_owned(),
+            "Remove one of them",
+        ),
+        Fault::Syntax(message) => {
+            refuse(String::new(), Kind::NotJson, format!("not JSON: {message}"), "Correct the file")
+        }
+    })
 }
 
 enum Fault {

@@ -2,6 +2,7 @@
 //!
 //! Pure: everything works on text and values that a caller has read. Nothing here opens a file.
 
+mod applicators;
 mod definition;
 mod digest;
 mod document;
@@ -10,12 +11,17 @@ mod gemini;
 pub mod registry;
 mod schema;
 
+pub use applicators::{ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_TABLES};
 pub use definition::{Definition, Draft, Source};
 pub use digest::{Digest, DigestBasis};
-pub use document::{Document, MAX_DEFINITION_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Pick};
+pub use document::{Document, MAX_DEFINITION_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Pick, strict_json};
 pub use error::{DefinitionError, DefinitionErrorKind, SchemaError};
-pub use registry::{Registry, RegistryError, RegistryFiles, RiskLevel, SideEffect, Tool, ToolVersion};
-pub use schema::{BACKTRACK_LIMIT, PatternEngine, validator_and_engine, validator_for};
+pub use registry::{
+    ErrorCode, Registry, RegistryError, RegistryFiles, RiskLevel, SideEffect, Tool, ToolVersion,
+};
+pub use schema::{
+    BACKTRACK_LIMIT, PatternEngine, check_schema, validator_for, validator_of, validator_with_formats,
+};
 
 /// One immutable version of one tool: the whole definition that the provider was given.
 #[derive(Clone, Debug, PartialEq)]

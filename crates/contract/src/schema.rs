@@ -5,8 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jsonschema::PatternOptions;
+use jsonschema::json::{Json, SerdeJson};
 use serde_json::{Map, Value};
 
+use crate::applicators::{ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_TABLES};
 use crate::definition::Draft;
 use crate::error::{DefinitionErrorKind as Kind, SchemaError, escape, shown};
 
@@ -53,20 +55,35 @@ pub enum PatternEngine {
 /// # Errors
 /// Unknown draft, invalid schema, a reference that cannot be resolved.
 pub fn validator_for(schema: &Value, draft: Draft) -> Result<jsonschema::Validator, SchemaError> {
-    validator_and_engine(schema, draft).map(|(validator, _)| validator)
+    validator_of::<SerdeJson>(schema, draft).map(|(validator, _)| validator)
 }
 
-/// As [`validator_for`], and which engine the patterns run on.
+/// As [`validator_for`], for values of another form than `serde_json`'s, and which engine the patterns run on.
 ///
 /// # Errors
 /// As [`validator_for`].
-pub fn validator_and_engine(
+pub fn validator_of<F: Json>(
     schema: &Value,
     draft: Draft,
-) -> Result<(jsonschema::Validator, PatternEngine), SchemaError> {
+) -> Result<(jsonschema::Validator<F>, PatternEngine), SchemaError> {
+    validator_with_formats(schema, draft, true)
+}
+
+/// As [`validator_of`]; `formats` says whether `format` is asserted. Lastcall asserts it everywhere; this is for
+/// questions about other readings of a schema.
+///
+/// # Errors
+/// As [`validator_for`].
+pub fn validator_with_formats<F: Json>(
+    schema: &Value,
+    draft: Draft,
+    formats: bool,
+) -> Result<(jsonschema::Validator<F>, PatternEngine), SchemaError> {
     let draft = Draft::of_schema(schema, draft)?;
-    let options =
-        jsonschema::options().with_draft(draft.to_jsonschema()).offline().should_validate_formats(true);
+    let options = jsonschema::options_for::<F>()
+        .with_draft(draft.to_jsonschema())
+        .offline()
+        .should_validate_formats(formats);
     match options.clone().with_pattern_options(PatternOptions::regex()).build(schema) {
         Ok(validator) => Ok((validator, PatternEngine::Linear)),
         Err(_) => options
@@ -77,8 +94,32 @@ pub fn validator_and_engine(
     }
 }
 
+/// Whether a schema can be judged at all: known draft, valid under its meta-schema, closed in itself but for the
+/// meta-schemas of the drafts, which the validator knows by heart, and finite to evaluate for any value. Any JSON value may
+/// be the schema's subject, not only an object.
+///
+/// # Errors
+/// The first thing that does not hold, with its place.
+pub fn check_schema(schema: &Value, draft: Draft) -> Result<(), SchemaError> {
+    sound(schema, draft, false, true).map(|_| ())
+}
+
 /// Everything that has to hold of a schema in a definition. `object` asks for a root that can accept an object.
 pub(crate) fn check(schema: &Value, draft: Draft, object: bool) -> Result<(), SchemaError> {
+    let graph = sound(schema, draft, object, false)?;
+    if object && !graph.accepts_object(0, 0) {
+        return Err(SchemaError {
+            pointer: if schema.get("type").is_some() { "/type".to_owned() } else { String::new() },
+            kind: Kind::NotAnObjectSchema,
+            message: "this schema cannot accept an object, and the arguments of a call are an object"
+                .to_owned(),
+            next: "Set `\"type\": \"object\"` and put the arguments under `properties`".to_owned(),
+        });
+    }
+    validator_for(schema, graph.draft).map(|_| ())
+}
+
+fn sound(schema: &Value, draft: Draft, object: bool, meta_schemas: bool) -> Result<Graph<'_>, SchemaError> {
     let draft = Draft::of_schema(schema, draft)?;
     if !schema.is_object() && (object || !schema.is_boolean()) {
         return Err(SchemaError {
@@ -89,18 +130,9 @@ pub(crate) fn check(schema: &Value, draft: Draft, object: bool) -> Result<(), Sc
         });
     }
     meta(schema, draft)?;
-    let graph = Graph::read(schema, draft)?;
+    let graph = Graph::read(schema, draft, meta_schemas)?;
     graph.finite()?;
-    if object && !graph.accepts_object(0, 0) {
-        return Err(SchemaError {
-            pointer: if schema.get("type").is_some() { "/type".to_owned() } else { String::new() },
-            kind: Kind::NotAnObjectSchema,
-            message: "this schema cannot accept an object, and the arguments of a call are an object"
-                .to_owned(),
-            next: "Set `\"type\": \"object\"` and put the arguments under `properties`".to_owned(),
-        });
-    }
-    validator_for(schema, draft).map(|_| ())
+    Ok(graph)
 }
 
 /// Validates against the meta-schema of the draft.
@@ -197,6 +229,8 @@ struct Reference<'a> {
 /// written when a message needs it, so that hostile key lengths do not multiply.
 struct Graph<'a> {
     draft: Draft,
+    /// References to the meta-schemas of the drafts are let through.
+    meta_schemas: bool,
     nodes: Vec<Node<'a>>,
     bases: Vec<String>,
     /// Address of a value → its node.
@@ -212,31 +246,14 @@ struct Graph<'a> {
 /// The base of a document without `$id`. Nothing resolves to it from outside.
 const NO_BASE: &str = "json-schema:///";
 
-const ONE: [&str; 13] = [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "extends",
-];
-const LISTS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-const MAPS: [&str; 6] =
-    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 const IN_PLACE: [&str; 9] =
     ["allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"];
 
 impl<'a> Graph<'a> {
-    fn read(schema: &'a Value, draft: Draft) -> Result<Self, SchemaError> {
+    fn read(schema: &'a Value, draft: Draft, meta_schemas: bool) -> Result<Self, SchemaError> {
         let mut graph = Graph {
             draft,
+            meta_schemas,
             nodes: Vec::new(),
             bases: vec![NO_BASE.to_owned()],
             index: HashMap::new(),
@@ -296,17 +313,20 @@ impl<'a> Graph<'a> {
                 node.base = base;
             }
             for (key, child) in map {
-                if let Some(key) = ONE.into_iter().find(|k| k == key)
+                if let Some(key) = ONE_SCHEMA.into_iter().find(|k| k == key)
                     && (child.is_object() || child.is_boolean())
                 {
                     stack.push((child, id, Step::Key(key), base, IN_PLACE.contains(&key)));
                 }
-                if let (Some(key), Value::Array(items)) = (LISTS.into_iter().find(|k| k == key), child) {
+                if let (Some(key), Value::Array(items)) = (SCHEMA_LISTS.into_iter().find(|k| k == key), child)
+                {
                     for (n, item) in items.iter().enumerate() {
                         stack.push((item, id, Step::Item(key, n), base, IN_PLACE.contains(&key)));
                     }
                 }
-                if let (Some(key), Value::Object(members)) = (MAPS.into_iter().find(|k| k == key), child) {
+                if let (Some(key), Value::Object(members)) =
+                    (SCHEMA_TABLES.into_iter().find(|k| k == key), child)
+                {
                     for (name, member) in members {
                         if member.is_object() || member.is_boolean() {
                             stack.push((member, id, Step::Member(key, name), base, IN_PLACE.contains(&key)));
@@ -402,6 +422,9 @@ impl<'a> Graph<'a> {
         };
         let (document, fragment) = uri.split_once('#').unwrap_or((uri.as_str(), ""));
         let Some(&resource) = self.resources.get(document) else {
+            if self.meta_schemas && keyword == "$ref" && is_specification(document) {
+                return Ok(());
+            }
             let message = format!("`{keyword}` leaves the document: `{}`", shown(target));
             let next = "Copy the schema under `$defs` and refer to it as `#/$defs/NAME`; nothing is fetched";
             return refuse(self, Kind::ExternalRef, message, next);

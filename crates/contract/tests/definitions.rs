@@ -338,3 +338,23 @@ proptest! {
         }
     }
 }
+
+/// The pointers lead from the document to the schemas that were read.
+#[test]
+fn schemas_stand_where_the_pointers_say() {
+    for document in [
+        json!({"name": "f", "inputSchema": args(), "outputSchema": {"type": "object"}}),
+        json!({"type": "function", "function": {"name": "f", "parameters": args()}}),
+        json!({"type": "function", "name": "f", "parameters": args()}),
+        json!({"name": "f", "input_schema": args()}),
+        json!({"name": "f", "parametersJsonSchema": args(), "responseJsonSchema": {"type": "string"}}),
+    ] {
+        let d = read(&document);
+        assert_eq!(d.document.pointer(&d.input_pointer()), Some(&d.input_schema), "{document}");
+        let output = d.output_pointer().and_then(|at| d.document.pointer(&at));
+        assert_eq!(output, d.output_schema.as_ref(), "{document}");
+    }
+    let bare =
+        Definition::from_text("f", &args().to_string(), Pick { name: Some("f"), source: None }).unwrap();
+    assert_eq!(bare.input_pointer(), "");
+}

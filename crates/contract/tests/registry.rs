@@ -129,7 +129,7 @@ fn every_problem_names_its_place_and_the_next_step() {
         ("n/schemas/v1.json", V1),
         (LOCK_FILE, "a@1 sha256:xyz\n"),
     ]), @r#"
-    a/tool.yaml:2:1: unknown key `risk_levl`. Perhaps `risk_level` was meant; known are tool_id, risk_level, side_effect, runtime, owner, domains, consumers, errors, versions, version, schema_file, changelog, compatibility.
+    a/tool.yaml:2:1: unknown key `risk_levl`. Perhaps `risk_level` was meant; known are tool_id, risk_level, side_effect, runtime, owner, domains, consumers, errors, versions, version, schema_file, changelog, compatibility, lint.
     b/tool.yaml:1: `tool_id` is `other` but the folder is `b`. Rename one of the two: a tool's folder has its id.
     c/tool.yaml:2:14: unknown value `raed`. Known are read, write, send.
     d/owner.yaml:1: `owner` contradicts d/tool.yaml:2. Keep the fact in one of the two places.

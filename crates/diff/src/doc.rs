@@ -1,8 +1,8 @@
 //! A schema document and its references: which nodes speak of a place. Never leaves the document.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use lastcall_contract::Draft;
+use lastcall_contract::{Draft, SCHEMA_TABLES};
 use serde_json::Value;
 
 /// A schema with an index of its anchors and embedded resources.
@@ -14,8 +14,6 @@ pub struct SchemaDoc {
     /// Drafts up to 07: what stands beside a `$ref` does not count.
     ref_stands_alone: bool,
 }
-
-const MAX_REF_HOPS: usize = 32;
 
 impl SchemaDoc {
     /// Indexes a document of draft 2019-09 or later.
@@ -61,37 +59,27 @@ impl SchemaDoc {
     }
 
     /// The node and everything that applies with it wherever it applies: references and `allOf`, recursively.
-    /// In document order, each node once.
+    /// In document order, each node once, however long the chain of references: the document is the only bound.
     pub fn conjuncts<'a>(&'a self, node: &'a Value, out: &mut Vec<&'a Value>) {
-        self.collect(node, out, 0);
-    }
-
-    fn collect<'a>(&'a self, node: &'a Value, out: &mut Vec<&'a Value>, hops: usize) {
-        if hops > MAX_REF_HOPS || !node.is_object() || out.iter().any(|n| std::ptr::eq(*n, node)) {
-            return;
-        }
-        let target = self.reference(node);
-        if self.ref_stands_alone && node.get("$ref").is_some() {
-            if let Some(target) = target {
-                self.collect(target, out, hops + 1);
+        let address = |node: &Value| std::ptr::from_ref(node).addr();
+        let mut seen: HashSet<usize> = out.iter().map(|known| address(known)).collect();
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            if !node.is_object() || !seen.insert(address(node)) {
+                continue;
             }
-            return;
-        }
-        out.push(node);
-        if let Some(target) = target {
-            self.collect(target, out, hops + 1);
-        }
-        if let Some(Value::Array(parts)) = node.get("allOf") {
-            for part in parts {
-                self.collect(part, out, hops + 1);
+            let target = self.reference(node);
+            if self.ref_stands_alone && node.get("$ref").is_some() {
+                open.extend(target);
+                continue;
             }
+            out.push(node);
+            // The last one pushed is looked at first.
+            open.extend(node.get("allOf").and_then(Value::as_array).into_iter().flatten().rev());
+            open.extend(target);
         }
     }
 }
-
-/// Keywords whose value is a table of schemas: below them the keys are names, not keywords.
-pub(crate) const TABLES: [&str; 6] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// `in_table`: the keys of this object are names.
 fn index(
@@ -120,7 +108,7 @@ fn index(
                 let length = pointer.len();
                 pointer.push('/');
                 pointer.push_str(&crate::pointer::escape(key));
-                index(child, pointer, names, !in_table && TABLES.contains(&key.as_str()), depth + 1);
+                index(child, pointer, names, !in_table && SCHEMA_TABLES.contains(&key.as_str()), depth + 1);
                 pointer.truncate(length);
             }
         }

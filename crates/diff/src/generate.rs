@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use mutate::Mutation;
 use schema::{properties_of, property, required_of};
+pub(crate) use text::format_examples;
 pub use values::Generator;
 
 /// Attempts of [`valid`] and [`showing`] at one call.

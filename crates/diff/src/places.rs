@@ -304,7 +304,7 @@ fn only_loosens(key: &str, o: &[&Value], n: &[&Value]) -> bool {
     }
 }
 
-fn types(nodes: &[&Value]) -> BTreeSet<&'static str> {
+pub(crate) fn types(nodes: &[&Value]) -> BTreeSet<&'static str> {
     const ALL: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
     let mut left: BTreeSet<&'static str> = ALL.into_iter().collect();
     for stated in nodes.iter().filter_map(|v| v.get("type")) {
@@ -318,7 +318,7 @@ fn types(nodes: &[&Value]) -> BTreeSet<&'static str> {
     left
 }
 
-fn allowed<'a>(nodes: &[&'a Value]) -> Option<Vec<&'a Value>> {
+pub(crate) fn allowed<'a>(nodes: &[&'a Value]) -> Option<Vec<&'a Value>> {
     let mut left: Option<Vec<&'a Value>> = None;
     for node in nodes {
         let stated: Option<Vec<&Value>> = match (node.get("enum"), node.get("const")) {
@@ -359,7 +359,7 @@ fn closed(nodes: &[&Value]) -> bool {
 
 /// Whether a pattern of these nodes may cover the name. Only tells removed from kept; the comparison itself asks a
 /// compiled expression.
-fn matched_by_pattern(nodes: &[&Value], name: &str) -> bool {
+pub(crate) fn matched_by_pattern(nodes: &[&Value], name: &str) -> bool {
     let tables = nodes.iter().filter_map(|v| v.get("patternProperties")).filter_map(Value::as_object);
     tables.flat_map(|t| t.keys()).any(|pattern| {
         let plain = pattern.trim_start_matches('^').trim_end_matches('$');

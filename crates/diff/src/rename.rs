@@ -18,6 +18,15 @@ pub struct Rename {
     pub to: String,
 }
 
+/// A rename that nobody declared, and why it is likely.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InferredRename {
+    /// The two names.
+    pub rename: Rename,
+    /// What speaks for it, beside the equal subschema: `near name`, `same description`, or both.
+    pub evidence: &'static str,
+}
+
 const MAX_DEPTH: usize = 16;
 /// Beyond so many pairs of names in one object nothing is inferred: a guess is not worth that time.
 const MAX_PAIRS: usize = 10_000;
@@ -26,7 +35,7 @@ const MAX_NODES: usize = 20_000;
 const UNROLLED: usize = 3;
 
 /// Inferred renames, in the order of the old names. They explain; they never lower a severity (invariant 11).
-pub fn inferred_renames(current: &SchemaDoc, candidate: &SchemaDoc) -> Vec<Rename> {
+pub fn inferred_renames(current: &SchemaDoc, candidate: &SchemaDoc) -> Vec<InferredRename> {
     let mut walk = Walk { current, candidate, stack: Vec::new(), budget: MAX_NODES, out: Vec::new() };
     walk.node(&[current.root()], &[candidate.root()], "");
     walk.out
@@ -37,7 +46,7 @@ struct Walk<'a> {
     candidate: &'a SchemaDoc,
     stack: Vec<(usize, usize)>,
     budget: usize,
-    out: Vec<Rename>,
+    out: Vec<InferredRename>,
 }
 
 impl<'a> Walk<'a> {
@@ -57,22 +66,32 @@ impl<'a> Walk<'a> {
         let (old_props, new_props) = (properties(&o), properties(&n));
         let gone: Vec<&str> = old_props.keys().copied().filter(|k| !new_props.contains_key(k)).collect();
         let come: Vec<&str> = new_props.keys().copied().filter(|k| !old_props.contains_key(k)).collect();
-        let fits = |from: &str, to: &str| -> bool {
-            let (Some(a), Some(b)) = (old_props.get(from), new_props.get(to)) else { return false };
+        let evidence = |from: &str, to: &str| -> Option<&'static str> {
+            let (a, b) = (old_props.get(from)?, new_props.get(to)?);
             let equal = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same_but_for_text(x, y));
             let text = |nodes: &[&Value]| {
                 nodes.iter().find_map(|v| v.get("description")?.as_str().map(str::to_owned))
             };
             let same_text = text(a).is_some_and(|t| !t.is_empty() && Some(t) == text(b));
-            equal && (names_are_near(from, to) || same_text)
+            if !equal {
+                return None;
+            }
+            match (names_are_near(from, to), same_text) {
+                (true, true) => Some("near name, same description"),
+                (true, false) => Some("near name"),
+                (false, true) => Some("same description"),
+                (false, false) => None,
+            }
         };
         let worth_it = gone.len().saturating_mul(come.len()) <= MAX_PAIRS;
         for from in gone.iter().filter(|_| worth_it) {
-            let targets: Vec<&&str> = come.iter().filter(|to| fits(from, to)).collect();
-            if let [to] = targets[..]
-                && gone.iter().filter(|other| fits(other, to)).count() == 1
+            let targets: Vec<(&str, &'static str)> =
+                come.iter().filter_map(|to| Some((*to, evidence(from, to)?))).collect();
+            if let [(to, evidence_of)] = targets[..]
+                && gone.iter().filter(|other| evidence(other, to).is_some()).count() == 1
             {
-                self.out.push(Rename { from: join_name(pointer, from), to: join_name(pointer, to) });
+                let rename = Rename { from: join_name(pointer, from), to: join_name(pointer, to) };
+                self.out.push(InferredRename { rename, evidence: evidence_of });
             }
         }
         for (name, a) in &old_props {

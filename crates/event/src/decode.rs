@@ -69,6 +69,12 @@ pub struct DecodeError {
 /// The longest id, in bytes: ids stand in every count.
 const MAX_ID_BYTES: usize = 1024;
 
+/// A control character; plain ASCII is told without decoding it.
+fn has_control(id: &str) -> bool {
+    let plain = id.bytes().fold(true, |plain, b| plain & matches!(b, b' '..=b'~'));
+    !plain && id.chars().any(char::is_control)
+}
+
 pub(crate) fn fail<T>(code: &'static str, message: impl Into<String>) -> Result<T, DecodeError> {
     Err(DecodeError { code, message: message.into() })
 }
@@ -132,15 +138,12 @@ pub(crate) fn parse<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, D
 }
 
 fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
-    let kind = match wire.kind.as_deref() {
-        Some(kind) => kind.to_owned(),
-        None => {
-            return fail(
-                "missing_field",
-                "a record needs `type` (tool_call, mirrored_call, coverage, loss or clock); \
-                 for another producer's records name its preset",
-            );
-        }
+    let Some(kind) = wire.kind.as_deref() else {
+        return fail(
+            "missing_field",
+            "a record needs `type` (tool_call, mirrored_call, coverage, loss or clock); \
+             for another producer's records name its preset",
+        );
     };
     match wire.schema_version {
         Some(1) => {}
@@ -153,18 +156,18 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
         None => return fail("missing_field", "a record needs `schema_version: 1`"),
     }
     let unknown = wire.unknown_fields;
-    match kind.as_str() {
+    match kind {
         "tool_call" | "mirrored_call" => {
             let call = CallRecord {
-                call_id: need(wire.call_id, "call_id", &kind)?,
-                ts: need(wire.ts, "ts", &kind)?,
-                tool_id: need(wire.tool_id, "tool_id", &kind)?,
+                call_id: need(wire.call_id, "call_id", kind)?,
+                ts: need(wire.ts, "ts", kind)?,
+                tool_id: need(wire.tool_id, "tool_id", kind)?,
                 contract_id: wire.contract_id,
                 contract_digest: wire.contract_digest,
                 arguments: wire.arguments,
                 arguments_text: wire.arguments_text,
                 fidelity: wire.fidelity.unwrap_or_default(),
-                outcome: need(wire.outcome, "outcome", &kind)?,
+                outcome: need(wire.outcome, "outcome", kind)?,
                 envelope: wire.envelope.unwrap_or_default(),
                 upstream: wire.upstream,
                 candidates: wire.candidates.unwrap_or_default(),
@@ -199,7 +202,7 @@ fn native(wire: Wire<'_>) -> Result<Decoded<'_>, DecodeError> {
                         format!("`{field}` is longer than {MAX_ID_BYTES} bytes; an id is short"),
                     );
                 }
-                if id.chars().any(char::is_control) {
+                if has_control(id) {
                     return fail(
                         "bad_field",
                         format!("`{field}` holds a control character; an id is printable"),

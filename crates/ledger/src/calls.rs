@@ -14,12 +14,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::LedgerError;
 use crate::files::{
-    self, BATCH, FileBytes, Output, columns, name_builder, record_builder, text_builder, utc_builder, utc_ms,
+    self, BATCH, BATCH_BYTES, FileBytes, Output, columns, name_builder, record_builder, text_builder,
+    utc_builder, utc_ms,
 };
 use crate::rows::{CallRow, Position};
 use crate::wire;
-
-const BATCH_BYTES: usize = 2 << 20;
 
 columns!(Columns {
     partition: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;

@@ -101,6 +101,12 @@ pub enum Control {
         /// Who registered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+        /// Digest of what a trial over archived calls showed beforehand, an object of the ledger. It decides nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trial: Option<Digest>,
+        /// Digest of the diff of the pair, an object of the ledger. It decides nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<Digest>,
     },
     /// Ends a registration's window.
     EndWindow {
@@ -147,4 +153,34 @@ pub struct Entry<B> {
     pub at: Timestamp,
     /// The body.
     pub body: B,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Entries from before trials were stored are read, and written again to the byte: their digests stand in chains.
+    #[test]
+    fn a_registration_from_before_trials_keeps_its_bytes() {
+        let digest = Digest::of(b"x");
+        let pair = Pair {
+            tool_id: "t".to_owned(),
+            current: "t@1".to_owned(),
+            current_digest: digest.clone(),
+            candidate: "t@2".to_owned(),
+            candidate_digest: digest.clone(),
+            config_digest: digest.clone(),
+            epoch: digest.clone(),
+            comparator: 1,
+        };
+        let before = format!(
+            r#"{{"kind":"register","plan":"{}","pair":{},"scored_from":"2026-06-01","sources":["*"],"by":"ana"}}"#,
+            digest.as_str(),
+            serde_json::to_string(&pair).unwrap()
+        );
+        let read: Control = serde_json::from_str(&before).unwrap();
+        assert!(matches!(&read, Control::Register { trial: None, diff: None, .. }), "{read:?}");
+        assert_eq!(serde_json::to_string(&read).unwrap(), before);
+    }
 }

@@ -24,7 +24,8 @@ use crate::store::Store;
 pub(crate) enum Shape {
     /// Few distinct values: dictionary.
     Few,
-    /// Ids and free text: no dictionary, compressed.
+    /// Ids and free text: no dictionary; LZ4, since compressing them with zstd cost a sixth of the whole run for a
+    /// third fewer bytes.
     Text,
     /// Ascending numbers: delta encoding, statistics.
     Ascending,
@@ -43,12 +44,15 @@ pub(crate) fn properties(shapes: &[(&'static str, Shape)]) -> WriterProperties {
         .set_compression(zstd)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
+        .set_data_page_size_limit(PAGE)
         .set_max_row_group_row_count(Some(1 << 20));
     for (name, shape) in shapes {
         let column = ColumnPath::from(*name);
         builder = match shape {
             Shape::Few => builder,
-            Shape::Text => builder.set_column_dictionary_enabled(column, false),
+            Shape::Text => builder
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_compression(column, Compression::LZ4_RAW),
             Shape::Random => builder
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_compression(column, Compression::UNCOMPRESSED),
@@ -108,7 +112,10 @@ impl Output {
 
     /// The file; `None` when no row was written.
     pub(crate) fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
-        let Some(writer) = self.writer.take() else { return Ok(None) };
+        let Some(mut writer) = self.writer.take() else { return Ok(None) };
+        // the pages are copied to the file's end only now: once, not again and again while it grows
+        let pages = writer.memory_size();
+        writer.inner_mut().reserve(pages);
         let rows = std::mem::take(&mut self.rows);
         let bytes = writer.into_inner().map_err(|e| LedgerError::unreadable("a data file", e))?;
         let sha256 = Digest::of(&bytes);
@@ -200,17 +207,23 @@ pub(crate) fn utc_ms() -> arrow_schema::DataType {
     arrow_schema::DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, Some(Arc::from("UTC")))
 }
 
-/// Rows that are gathered before they are encoded: small enough to stay in the processor's cache.
-pub(crate) const BATCH: usize = 1024;
+/// Bytes of a page before compression: what is gathered, encoded and compressed stays in the processor's cache.
+const PAGE: usize = 256 << 10;
+
+/// Rows that are gathered before they are encoded.
+pub(crate) const BATCH: usize = 512;
+
+/// Bytes of records that are gathered before they are encoded.
+pub(crate) const BATCH_BYTES: usize = 512 << 10;
 
 /// A builder of whole records, with room for a batch: growing from nothing each time costs more than the room.
 pub(crate) fn record_builder() -> arrow_array::builder::StringBuilder {
-    arrow_array::builder::StringBuilder::with_capacity(BATCH, 2 << 20)
+    arrow_array::builder::StringBuilder::with_capacity(BATCH, BATCH_BYTES + (64 << 10))
 }
 
 /// A builder of ids, with room for a batch.
 pub(crate) fn text_builder() -> arrow_array::builder::StringBuilder {
-    arrow_array::builder::StringBuilder::with_capacity(BATCH, 64 << 10)
+    arrow_array::builder::StringBuilder::with_capacity(BATCH, 32 << 10)
 }
 
 /// A builder of short names, with room for a batch.

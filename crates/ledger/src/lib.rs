@@ -12,6 +12,7 @@ pub mod entry;
 mod error;
 mod files;
 mod ledger;
+pub mod named;
 pub mod names;
 pub mod position;
 mod results;

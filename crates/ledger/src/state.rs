@@ -55,6 +55,10 @@ pub struct Registration {
     pub cohort: Option<String>,
     /// Who registered.
     pub by: Option<String>,
+    /// Digest of the trial that was stored with it, an object.
+    pub trial: Option<Digest>,
+    /// Digest of the pair's diff that was stored with it, an object.
+    pub diff: Option<Digest>,
     /// How its window ended.
     pub end: Option<WindowEnd>,
 }
@@ -140,7 +144,7 @@ impl ControlState {
             Control::Unobserve { tool_id, candidate } => {
                 self.observed.retain(|o| !same_candidate(&o.pair, &tool_id, &candidate));
             }
-            Control::Register { plan, pair, scored_from, sources, cohort, by } => {
+            Control::Register { plan, pair, scored_from, sources, cohort, by, trial, diff } => {
                 self.registrations.push(Registration {
                     seq,
                     digest: read.digest.clone(),
@@ -151,6 +155,8 @@ impl ControlState {
                     sources,
                     cohort,
                     by,
+                    trial,
+                    diff,
                     end: None,
                 });
             }

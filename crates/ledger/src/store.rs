@@ -1,12 +1,13 @@
 //! Where the bytes of a ledger lie: a local folder, or memory for tests. The rest of the code knows no file.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use bytes::Bytes;
 use object_store::local::LocalFileSystem;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectStore, PutMode, PutOptions};
 
 /// What came of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +95,13 @@ impl Store for LocalStore {
         self.write(path, bytes, PutMode::Overwrite).map(|_| ())
     }
 
+    /// Reads the file itself: a ledger of thousands of pairs is thousands of small objects, and through the runtime
+    /// each of them costs several switches between threads.
     fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
-        let location = location(path)?;
-        let read = async { self.inner.get(&location).await?.bytes().await };
-        match self.runtime.block_on(read) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
+        let file = self.inner.path_to_filesystem(&location(path)?).map_err(|e| failed(path, e))?;
+        match std::fs::read(file) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(path, error)),
         }
     }

@@ -1,5 +1,6 @@
 //! Counts that stand in chunk entries. They add up: the sum over any cut of the input is the same.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use lastcall_compare::{Category, Severity};
@@ -8,6 +9,7 @@ use lastcall_event::Day;
 use serde::{Deserialize, Serialize};
 
 use crate::entry::is_zero;
+use crate::named::{Name, NamedCounts};
 
 /// Calls by (day, tool, contract, cohort, agent): every call, compared or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,16 +17,16 @@ pub struct CallCount {
     /// UTC day of the calls' own time.
     pub day: Day,
     /// Tool.
-    pub tool: String,
+    pub tool: Name,
     /// The contract that production used, as far as stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contract: Option<String>,
+    pub contract: Option<Name>,
     /// Cohort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cohort: Option<String>,
+    pub cohort: Option<Name>,
     /// Agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<Name>,
     /// How many.
     pub calls: u64,
     /// Those whose contract digest is not the one of an active pair with that contract id.
@@ -36,9 +38,21 @@ pub struct CallCount {
 pub type CallKey = (Day, String, Option<String>, Option<String>, Option<String>);
 
 impl CallCount {
+    /// The order of keys, without making one.
+    pub fn by_key(&self, other: &Self) -> Ordering {
+        (self.day, &self.tool, &self.contract, &self.cohort, &self.agent).cmp(&(
+            other.day,
+            &other.tool,
+            &other.contract,
+            &other.cohort,
+            &other.agent,
+        ))
+    }
+
     /// Its key.
     pub fn key(&self) -> CallKey {
-        (self.day, self.tool.clone(), self.contract.clone(), self.cohort.clone(), self.agent.clone())
+        let owned = |name: &Option<Name>| name.as_deref().map(str::to_owned);
+        (self.day, self.tool.to_string(), owned(&self.contract), owned(&self.cohort), owned(&self.agent))
     }
 }
 
@@ -48,15 +62,15 @@ pub struct Tally {
     /// UTC day of the calls' own time.
     pub day: Day,
     /// Tool.
-    pub tool: String,
+    pub tool: Name,
     /// Epoch: pair, configuration, comparator.
     pub epoch: Digest,
     /// Cohort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cohort: Option<String>,
+    pub cohort: Option<Name>,
     /// Agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<Name>,
     /// The counts.
     #[serde(flatten)]
     pub counts: Counts,
@@ -66,9 +80,21 @@ pub struct Tally {
 pub type TallyKey = (Day, String, Digest, Option<String>, Option<String>);
 
 impl Tally {
+    /// The order of keys, without making one.
+    pub fn by_key(&self, other: &Self) -> Ordering {
+        (self.day, &self.tool, &self.epoch, &self.cohort, &self.agent).cmp(&(
+            other.day,
+            &other.tool,
+            &other.epoch,
+            &other.cohort,
+            &other.agent,
+        ))
+    }
+
     /// Its key.
     pub fn key(&self) -> TallyKey {
-        (self.day, self.tool.clone(), self.epoch.clone(), self.cohort.clone(), self.agent.clone())
+        let owned = |name: &Option<Name>| name.as_deref().map(str::to_owned);
+        (self.day, self.tool.to_string(), self.epoch.clone(), owned(&self.cohort), owned(&self.agent))
     }
 }
 
@@ -95,20 +121,20 @@ pub struct Counts {
     #[serde(skip_serializing_if = "is_zero")]
     pub block_or_refused: u64,
     /// Rows with at least one discrepancy of (category, severity), whatever the result. Key `category/severity`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub categories: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "NamedCounts::is_empty")]
+    pub categories: NamedCounts,
     /// Rows by reason.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub reasons: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "NamedCounts::is_empty")]
+    pub reasons: NamedCounts,
     /// Compared rows (agreed and disagreed) by level of evidence: `validation`, `arguments`, `outcome`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub evidence: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "NamedCounts::is_empty")]
+    pub evidence: NamedCounts,
     /// Rows by fidelity: `raw`, `reconstructed`, `normalized`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub fidelity: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "NamedCounts::is_empty")]
+    pub fidelity: NamedCounts,
     /// Rows by normalization rule that turned a difference into agreement.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub rules: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "NamedCounts::is_empty")]
+    pub rules: NamedCounts,
 }
 
 impl Counts {
@@ -137,9 +163,7 @@ impl Counts {
             (&mut self.fidelity, &more.fidelity),
             (&mut self.rules, &more.rules),
         ] {
-            for (key, n) in theirs {
-                *mine.entry(key.clone()).or_default() += n;
-            }
+            mine.add_all(theirs);
         }
     }
 }

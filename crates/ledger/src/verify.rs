@@ -241,9 +241,10 @@ impl Verifier<'_> {
         for read in &self.control {
             let digests = match &read.entry.body {
                 Control::Observe { pair: p } => pair(p),
-                Control::Register { plan, pair: p, .. } => {
+                Control::Register { plan, pair: p, trial, diff, .. } => {
                     let mut digests = pair(p);
                     digests.push(plan.clone());
+                    digests.extend(trial.iter().chain(diff).cloned());
                     digests
                 }
                 Control::Plant { list, .. } => vec![list.clone()],
@@ -580,12 +581,9 @@ fn count(counts: &mut Counts, row: &ResultRow) {
     }
     let keys: BTreeSet<String> =
         row.discrepancies.iter().map(|d| category_key(d.category, d.severity)).collect();
-    let mut add = |map: fn(&mut Counts) -> &mut BTreeMap<String, u64>, key: &str| {
-        *map(counts).entry(key.to_owned()).or_default() += 1;
-    };
-    keys.iter().for_each(|key| add(|c| &mut c.categories, key));
+    keys.into_iter().for_each(|key| counts.categories.add(key, 1));
     if let Some(reason) = row.reason {
-        add(|c| &mut c.reasons, reason.as_str());
+        counts.reasons.add(reason.as_str(), 1);
     }
     if matches!(row.result, ComparisonResult::Agreed | ComparisonResult::Disagreed) {
         let levels = [
@@ -593,8 +591,8 @@ fn count(counts: &mut Counts, row: &ResultRow) {
             (row.evidence.arguments, "arguments"),
             (row.evidence.outcome, "outcome"),
         ];
-        levels.iter().filter(|(on, _)| *on).for_each(|(_, name)| add(|c| &mut c.evidence, name));
+        levels.iter().filter(|(on, _)| *on).for_each(|(_, name)| counts.evidence.add(*name, 1));
     }
-    add(|c| &mut c.fidelity, wire::fidelity(row.fidelity));
-    row.rules.iter().for_each(|rule| add(|c| &mut c.rules, rule));
+    counts.fidelity.add(wire::fidelity(row.fidelity), 1);
+    row.rules.iter().for_each(|rule| counts.rules.add(rule.clone(), 1));
 }

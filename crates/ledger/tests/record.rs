@@ -13,6 +13,7 @@ use lastcall_ledger::control::{Control, Pair, Role, SourceKind};
 use lastcall_ledger::entry::{
     Balance, Build, Chunk, ControlRef, FileKind, FileRef, Fingerprint, PartitionBody, Progress,
 };
+use lastcall_ledger::named::NamedCounts;
 use lastcall_ledger::names::{Chain, data_path};
 use lastcall_ledger::position::{NextOffset, Partition, Range};
 use lastcall_ledger::rows::Position;
@@ -162,11 +163,11 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
         });
     }
     let day = Timestamp::parse(TS).unwrap().day();
-    let one = |n| BTreeMap::from([n]);
+    let one = |(name, n): (&'static str, u64)| NamedCounts::from_iter([(name, n)]);
     let counts = Counts {
         agreed: 2,
-        evidence: one(("validation".to_owned(), 2)),
-        fidelity: one(("raw".to_owned(), 2)),
+        evidence: one(("validation", 2)),
+        fidelity: one(("raw", 2)),
         ..Counts::default()
     };
     Chunk {
@@ -179,14 +180,14 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
         dead_reasons: BTreeMap::new(),
         calls: vec![CallCount {
             day,
-            tool: "t".to_owned(),
+            tool: "t".into(),
             contract: None,
             cohort: None,
             agent: None,
             calls: 2,
             digest_mismatch: 0,
         }],
-        tallies: vec![Tally { day, tool: "t".to_owned(), epoch: epoch(), cohort: None, agent: None, counts }],
+        tallies: vec![Tally { day, tool: "t".into(), epoch: epoch(), cohort: None, agent: None, counts }],
         exposure: Vec::new(),
         coverage: Vec::new(),
         losses: Vec::new(),

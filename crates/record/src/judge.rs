@@ -1,6 +1,6 @@
 //! Who compares: the pairs of a control state, prepared once, behind a trait that the simulation can stand in for.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 
 use lastcall_compare::{Comparison, PairConfig, PrepareError, PreparedPair, compare_parsed, parse_call};
 use lastcall_contract::{Contract, Definition, DefinitionError, Digest, Pick};

@@ -118,6 +118,11 @@ impl LineReader {
         })
     }
 
+    /// The text itself, uncompressed, for input that is not lines.
+    pub fn into_input(self) -> Box<dyn BufRead + Send> {
+        self.input
+    }
+
     /// Sets the longest line that is read whole.
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit.max(1);

@@ -116,10 +116,18 @@ impl Summary {
             *self.dead_reasons.entry(code.clone()).or_default() += n;
         }
         for count in &chunk.calls {
-            self.tools.entry(count.tool.clone()).or_default().calls += count.calls;
+            self.count(&count.tool, |tool| tool.calls += count.calls);
         }
         for tally in &chunk.tallies {
-            self.tools.entry(tally.tool.clone()).or_default().counts.add(&tally.counts);
+            self.count(&tally.tool, |tool| tool.counts.add(&tally.counts));
+        }
+    }
+
+    /// Counts for a tool; its name is copied once.
+    fn count(&mut self, tool: &str, add: impl FnOnce(&mut ToolSummary)) {
+        match self.tools.get_mut(tool) {
+            Some(summary) => add(summary),
+            None => add(self.tools.entry(tool.to_owned()).or_default()),
         }
     }
 

@@ -1,11 +1,12 @@
 //! The counts of one open chunk. Keys are interned, so that counting a call allocates nothing.
 
-use std::collections::HashMap;
+use ahash::AHashMap as HashMap;
 
 use lastcall_compare::{Category, Comparison, ComparisonResult, Reason, Severity};
 use lastcall_contract::Digest;
 use lastcall_event::{CallRecord, Day, Fidelity};
 use lastcall_ledger::control::Pair;
+use lastcall_ledger::named::Name;
 use lastcall_ledger::tally::{CallCount, Counts, Exposure, Tally, category_key};
 use lastcall_ledger::wire;
 
@@ -14,8 +15,8 @@ type Id = u32;
 
 #[derive(Default)]
 struct Interner {
-    ids: HashMap<Box<str>, Id>,
-    texts: Vec<Box<str>>,
+    ids: HashMap<Name, Id>,
+    texts: Vec<Name>,
 }
 
 impl Interner {
@@ -24,15 +25,16 @@ impl Interner {
         if let Some(id) = self.ids.get(text) {
             return *id;
         }
-        self.texts.push(text.into());
+        let text: Name = text.into();
+        self.texts.push(text.clone());
         let id = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        self.ids.insert(text.into(), id);
+        self.ids.insert(text, id);
         id
     }
 
-    fn text(&self, id: Id) -> Option<String> {
+    fn text(&self, id: Id) -> Option<Name> {
         let index = usize::try_from(id).ok()?.checked_sub(1)?;
-        self.texts.get(index).map(|text| text.to_string())
+        self.texts.get(index).cloned()
     }
 }
 
@@ -164,7 +166,7 @@ impl Tallies {
                 digest_mismatch: *mismatch,
             })
             .collect();
-        calls.sort_by_cached_key(CallCount::key);
+        calls.sort_unstable_by(CallCount::by_key);
         let mut tallies: Vec<Tally> = self
             .cells
             .iter()
@@ -177,7 +179,7 @@ impl Tallies {
                 counts: cell.counts(),
             })
             .collect();
-        tallies.sort_by_cached_key(Tally::key);
+        tallies.sort_unstable_by(Tally::by_key);
         let mut exposure: Vec<Exposure> = self
             .exposure
             .iter()
@@ -197,8 +199,8 @@ impl Tallies {
 impl Cell {
     fn counts(&self) -> Counts {
         let [agreed, disagreed, both_rejected, excluded, unresolved] = self.results;
-        let named = |names: [&str; 3], counts: [u64; 3]| {
-            names.into_iter().zip(counts).filter(|(_, n)| *n > 0).map(|(k, n)| (k.to_owned(), n)).collect()
+        let named = |names: [&'static str; 3], counts: [u64; 3]| {
+            names.into_iter().zip(counts).filter(|(_, n)| *n > 0).collect()
         };
         let fidelities = [Fidelity::Raw, Fidelity::Reconstructed, Fidelity::Normalized].map(wire::fidelity);
         Counts {
@@ -209,10 +211,10 @@ impl Cell {
             unresolved,
             block_or_refused: self.block_or_refused,
             categories: self.categories.iter().map(|((c, s), n)| (category_key(*c, *s), *n)).collect(),
-            reasons: self.reasons.iter().map(|(r, n)| (r.as_str().to_owned(), *n)).collect(),
+            reasons: self.reasons.iter().map(|(r, n)| (r.as_str(), *n)).collect(),
             evidence: named(["validation", "arguments", "outcome"], self.evidence),
             fidelity: named(fidelities, self.fidelity),
-            rules: self.rules.iter().map(|(r, n)| ((*r).to_owned(), *n)).collect(),
+            rules: self.rules.iter().copied().collect(),
         }
     }
 }

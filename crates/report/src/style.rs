@@ -1,6 +1,7 @@
 //! Colour for terminals, and columns. Never writes an escape code where colour is off.
 
 use lastcall_decision::{Answer, CheckResult};
+use lastcall_diff::Class;
 
 /// Whether text may carry colour.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +38,18 @@ impl Style {
         )
     }
 
+    /// A class of change in its colour.
+    pub fn class(self, class: Class, text: &str) -> String {
+        self.paint(
+            match class {
+                Class::Compatible | Class::UsuallyCompatible => "1;32",
+                Class::HighRisk | Class::NeedsReview => "1;33",
+                Class::Breaking => "1;31",
+            },
+            text,
+        )
+    }
+
     /// A check's result in its colour.
     pub fn result(self, result: CheckResult, text: &str) -> String {
         self.paint(
@@ -52,9 +65,40 @@ impl Style {
     }
 }
 
-/// Text from a record without control characters, so that it cannot steer a terminal.
+/// Text from outside on one line, with everything that could steer a terminal, a log or a reader's eye written as JSON
+/// writes it (`\u001b`): control characters, line separators, what turns the direction of writing round, invisible tags,
+/// and code points that are no characters (XML forbids two of them). A JSON text stays the same value.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    escaped(text, false)
+}
+
+/// As [`plain`], but line feeds stay.
+pub fn plain_lines(text: &str) -> String {
+    escaped(text, true)
+}
+
+fn escaped(text: &str, lines: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) && !(lines && c == '\n') {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Unicode's `Bidi_Control`, separators of lines and paragraphs, the byte order mark, tags and noncharacters, and controls.
+fn steers(c: char) -> bool {
+    let nonchar = matches!(u32::from(c), 0xfdd0..=0xfdef) || u32::from(c) & 0xfffe == 0xfffe;
+    let bidi =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control()
+        || bidi
+        || nonchar
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Pads to a width in characters; never cuts.

@@ -3,7 +3,7 @@
 use lastcall_decision::{CeilingBasis, DayState, Profile, Verdict, grouped, percent_of};
 
 use crate::style::{Style, pad, plain, table};
-use crate::trial::TryReport;
+use crate::trial::{TryCaller, TryReport};
 
 /// A verdict: headline, checks, next step; with `explain` everything that the document holds.
 pub fn verdict_text(v: &Verdict, explain: bool, style: Style) -> String {
@@ -389,33 +389,97 @@ pub fn try_text(t: &TryReport, style: Style) -> String {
         out.push_str(&format!("Reasons: {}.\n", reasons.join(", ")));
     }
     section(&mut out, "What differs", &try_categories(t), style);
-    let mut rows = vec![["agent", "calls", "refused", "changed"].map(str::to_owned).to_vec()];
-    rows.extend(
-        t.agents
-            .iter()
-            .map(|a| vec![plain(&a.agent), grouped(a.calls), grouped(a.refused), grouped(a.changed)]),
-    );
-    if rows.len() > 1 {
-        section(&mut out, "By agent", &table(&rows, &[false, true, true, true], "  "), style);
+    section(&mut out, "By caller", &try_callers(t), style);
+    section(&mut out, "By day", &try_days(t), style);
+    section(&mut out, "The worst calls", &try_worst(t), style);
+    section(&mut out, "Had this been a burn-in", &try_burn_in(t), style);
+    let notes: String = t.notes.iter().map(|l| format!("  {}\n", plain(l))).collect();
+    section(&mut out, "Notes", &notes, style);
+    out
+}
+
+fn try_days(t: &TryReport) -> String {
+    if t.days.is_empty() {
+        return String::new();
     }
     let mut rows = vec![["day (UTC)", "compared", "disagreed", "D", "refused"].map(str::to_owned).to_vec()];
-    rows.extend(t.days.iter().map(|d| {
-        vec![
+    if let (Some(b), Some(head)) = (&t.burn_in, rows.first_mut()) {
+        head.push(format!("B {}", plain(&b.ceiling)));
+    }
+    for d in &t.days {
+        let mut row = vec![
             d.day.to_string(),
             grouped(d.compared),
             grouped(d.disagreed),
             percent_of(d.disagreed, d.compared),
             grouped(d.refused),
-        ]
-    }));
-    if rows.len() > 1 {
-        section(&mut out, "By day", &table(&rows, &[false, true, true, true, true], "  "), style);
+        ];
+        if let Some(b) = &t.burn_in {
+            let scored = b.days.iter().find(|s| s.day == d.day);
+            row.push(
+                match scored.map(|s| s.below) {
+                    Some(Some(true)) => "below",
+                    Some(Some(false)) => "not below",
+                    Some(None) => "unknown",
+                    None => "not scored",
+                }
+                .to_owned(),
+            );
+        }
+        rows.push(row);
     }
-    section(&mut out, "The worst calls", &try_worst(t), style);
-    let burn_in: String = t.burn_in.iter().map(|l| format!("  {}\n", plain(l))).collect();
-    section(&mut out, "Had this been a burn-in", &burn_in, style);
-    let notes: String = t.notes.iter().map(|l| format!("  {}\n", plain(l))).collect();
-    section(&mut out, "Notes", &notes, style);
+    table(&rows, &[false, true, true, true, true, false], "  ")
+}
+
+/// Callers that are shown; the document has them all.
+const CALLERS: usize = 12;
+
+fn try_callers(t: &TryReport) -> String {
+    if t.callers.is_empty() {
+        return String::new();
+    }
+    type Part = fn(&TryCaller) -> &Option<String>;
+    let all: [(&str, Part); 3] =
+        [("agent", |c| &c.agent), ("prompt", |c| &c.prompt_version), ("model", |c| &c.model)];
+    let parts: Vec<(&str, Part)> =
+        all.into_iter().filter(|(_, part)| t.callers.iter().any(|c| part(c).is_some())).collect();
+    let head = parts.iter().map(|(name, _)| *name).chain(["calls", "refused", "changed"]);
+    let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
+    for c in t.callers.iter().take(CALLERS) {
+        let names = parts.iter().map(|(_, part)| part(c).as_deref().map_or("-".to_owned(), plain));
+        rows.push(names.chain([grouped(c.calls), grouped(c.refused), grouped(c.changed)]).collect());
+    }
+    let right: Vec<bool> = parts.iter().map(|_| false).chain([true; 3]).collect();
+    let mut out = table(&rows, &right, "  ");
+    if t.callers.len() > CALLERS {
+        out.push_str(&format!("  and {} more\n", grouped((t.callers.len() - CALLERS) as u64)));
+    }
+    out
+}
+
+fn try_burn_in(t: &TryReport) -> String {
+    let Some(b) = &t.burn_in else { return String::new() };
+    let mut out = format!("  {}\n", plain(&b.says));
+    if b.days.is_empty() {
+        return out;
+    }
+    let over = b.days.iter().filter(|d| d.below == Some(false)).count();
+    let silent = b.days.iter().filter(|d| d.below.is_none()).count();
+    out.push_str(&format!(
+        "  {}: D below {} on {} of {} days{}; {} of {} compared calls\n",
+        plain(&b.tier),
+        plain(&b.ceiling),
+        b.days.len() - over - silent,
+        b.days.len(),
+        if silent == 0 { String::new() } else { format!(", unknown on {silent}") },
+        grouped(b.compared),
+        grouped(b.min_calls)
+    ));
+    let mut rows = vec![["check", "would have", "saw", "asks"].map(str::to_owned).to_vec()];
+    rows.extend(
+        b.checks.iter().map(|c| [&c.id, &c.would_have, &c.value, &c.threshold].map(|s| plain(s)).to_vec()),
+    );
+    out.push_str(&table(&rows, &[false, false, false, false], "  "));
     out
 }
 
@@ -448,8 +512,12 @@ fn try_categories(t: &TryReport) -> String {
 fn try_worst(t: &TryReport) -> String {
     let mut out = String::new();
     for e in &t.worst {
-        let agent = e.agent.as_ref().map_or(String::new(), |a| format!(", agent {}", plain(a)));
-        out.push_str(&format!("  {} {}{agent}\n", plain(&e.place), plain(&e.call_id)));
+        let named = [("agent", &e.agent), ("prompt", &e.prompt_version), ("model", &e.model)];
+        let named: String = named
+            .iter()
+            .filter_map(|(what, name)| name.as_ref().map(|name| format!(", {what} {}", plain(name))))
+            .collect();
+        out.push_str(&format!("  {} {}{named}\n", plain(&e.place), plain(&e.call_id)));
         for f in &e.findings {
             let refused = if f.refused { ", refused" } else { "" };
             let value = f.value.as_ref().map_or(String::new(), |v| format!(" = {}", plain(v)));

@@ -1,5 +1,5 @@
-//! What `lastcall try` found: which calls of a file a changed definition would refuse or change. Never a verdict:
-//! nothing was fixed before these calls were seen.
+//! What `lastcall try` found: which calls of a file, a folder or a ledger a changed definition would refuse or change.
+//! Never a verdict: nothing was fixed before these calls were seen.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,16 @@ use lastcall_event::Day;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Version of the document's shape.
+pub const TRY_FORMAT: u32 = 1;
+
 /// The whole trial. `calls = agreed + disagreed + both_rejected + excluded + unresolved`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TryReport {
+    /// Version of this shape: 1.
+    pub format: u32,
+    /// The epoch: pair, configuration and comparator version. Results of the same epoch can be held together.
+    pub epoch: String,
     /// The tool, as the old definition names it.
     pub tool: String,
     /// The old definition: a contract id or a file.
@@ -43,9 +50,9 @@ pub struct TryReport {
     pub reasons: BTreeMap<String, u64>,
     /// By category and pointer, the worst first.
     pub categories: Vec<TryCategory>,
-    /// By agent, the most affected first; empty where no call names one.
+    /// By agent, prompt version and model, the most affected first; empty where no call names any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<TryAgent>,
+    pub callers: Vec<TryCaller>,
     /// By UTC day; empty where no call has a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub days: Vec<TryDay>,
@@ -55,9 +62,9 @@ pub struct TryReport {
     /// Normalization rules that turned a difference into agreement → calls.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rules: BTreeMap<String, u64>,
-    /// What a burn-in would have said, one line each; never READY.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub burn_in: Vec<String>,
+    /// What a burn-in over these days would have said, where a tier or plan was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_in: Option<TryBurnIn>,
     /// Remarks, such as that no outcome was compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -87,11 +94,18 @@ pub struct TryCategory {
     pub refused: u64,
 }
 
-/// One agent.
+/// Whoever made calls: an agent with a prompt version and a model, as far as the calls name them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TryAgent {
-    /// Its id.
-    pub agent: String,
+pub struct TryCaller {
+    /// Agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Prompt version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_version: Option<String>,
+    /// Model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Calls.
     pub calls: u64,
     /// Of these, refused.
@@ -112,6 +126,59 @@ pub struct TryDay {
     pub disagreed: u64,
     /// Of these, refused.
     pub refused: u64,
+    /// Disagreements with a difference of severity block.
+    pub blocks: u64,
+    /// Calls of that day that nobody can judge.
+    pub unresolved: u64,
+}
+
+/// What a burn-in over these calls would have said, had it been registered before the first of them. Never a verdict,
+/// and the word for a passed burn-in is never used: nothing was fixed beforehand.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryBurnIn {
+    /// The plan's tier.
+    pub tier: String,
+    /// B, such as `1 %`.
+    pub ceiling: String,
+    /// Compared calls that the plan asks for.
+    pub min_calls: u64,
+    /// Compared calls of the days that it would have scored.
+    pub compared: u64,
+    /// One sentence.
+    pub says: String,
+    /// The days that it would have scored, without holes.
+    pub days: Vec<TryScoredDay>,
+    /// Its checks, in their order.
+    pub checks: Vec<TryCheck>,
+}
+
+/// A day that a burn-in would have scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryScoredDay {
+    /// The day.
+    #[schemars(with = "String")]
+    pub day: Day,
+    /// Compared calls.
+    pub compared: u64,
+    /// Disagreements.
+    pub disagreed: u64,
+    /// Whether D would have been below B; `None`: no compared call, so nobody knows.
+    pub below: Option<bool>,
+}
+
+/// One check of a burn-in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TryCheck {
+    /// Id: `ceiling`, `min_calls`, `final_block_free`, `decay`, `days`.
+    pub id: String,
+    /// `passed`, `failed`, or `lacked` where the calls are too few to say.
+    pub would_have: String,
+    /// What it saw.
+    pub value: String,
+    /// What it asks.
+    pub threshold: String,
+    /// A sentence.
+    pub text: String,
 }
 
 /// One call.
@@ -124,6 +191,12 @@ pub struct TryExample {
     /// Its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Its prompt version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_version: Option<String>,
+    /// Its model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Its day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -163,9 +236,22 @@ impl TryReport {
         self.agreed.saturating_add(self.disagreed)
     }
 
-    /// Whether a call would be refused or changed, or could not be judged.
+    /// Whether a call would be refused or changed.
     pub fn something_would_change(&self) -> bool {
         self.disagreed > 0
+    }
+
+    /// Whether there were calls and not one of them agreed: a burn-in of such calls cannot pass.
+    pub fn no_call_could_pass(&self) -> bool {
+        self.calls > 0 && self.agreed == 0
+    }
+
+    /// The JSON Schema of the document, pretty-printed: the content of `schemas/try.schema.json`.
+    ///
+    /// # Errors
+    /// The serializer's own.
+    pub fn schema_text() -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(&schemars::schema_for!(Self))? + "\n")
     }
 
     /// One sentence.

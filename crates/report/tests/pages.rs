@@ -13,8 +13,8 @@ use lastcall_decision::{
 };
 use lastcall_event::{Day, Timestamp};
 use lastcall_report::{
-    Style, TryAgent, TryCategory, TryDay, TryExample, TryFinding, TryReport, fleet_page, fleet_text, to_json,
-    try_page, try_text, verdict_page, verdict_text,
+    Style, TRY_FORMAT, TryCaller, TryCategory, TryDay, TryExample, TryFinding, TryReport, burn_in,
+    fleet_page, fleet_text, to_json, try_page, try_text, verdict_page, verdict_text,
 };
 
 const FROM: Day = Day(20_605); // 2026-06-01
@@ -200,7 +200,11 @@ fn empty() -> WindowInput {
 }
 
 fn trial() -> TryReport {
+    let days =
+        vec![TryDay { day: FROM, compared: 494, disagreed: 60, refused: 52, blocks: 49, unresolved: 8 }];
+    let plan = Plan::parse("burn_in: {tier: T3, profile: article}", "p.yaml").unwrap();
     TryReport {
+        format: TRY_FORMAT,
         tool: "refund_payment".to_owned(),
         old: "refund_payment@1.4.0".to_owned(),
         new: "refund_payment@2.0.0".to_owned(),
@@ -234,8 +238,15 @@ fn trial() -> TryReport {
                 ..TryCategory::default()
             },
         ],
-        agents: vec![TryAgent { agent: "support-bot".to_owned(), calls: 800, refused: 97, changed: 14 }],
-        days: vec![TryDay { day: FROM, compared: 494, disagreed: 60, refused: 52 }],
+        callers: vec![TryCaller {
+            agent: Some("support-bot".to_owned()),
+            prompt_version: Some("p7".to_owned()),
+            calls: 800,
+            refused: 97,
+            changed: 14,
+            ..TryCaller::default()
+        }],
+        days: days.clone(),
         worst: vec![TryExample {
             call_id: "call_01".to_owned(),
             place: "calls.jsonl:17".to_owned(),
@@ -248,10 +259,9 @@ fn trial() -> TryReport {
                 refused: true,
                 ..TryFinding::default()
             }],
+            ..TryExample::default()
         }],
-        burn_in: vec![
-            "T3 asks D < 0.5 % on each of the last 7 days: it was 12.146 % on 2026-06-01.".to_owned(),
-        ],
+        burn_in: Some(burn_in(&plan, &days)),
         notes: vec!["arguments only".to_owned()],
         ..TryReport::default()
     }
@@ -393,12 +403,16 @@ fn whatever_a_record_says_stays_text() {
     t.old = HOSTILE.to_owned();
     t.source = HOSTILE.to_owned();
     t.notes = vec![HOSTILE.to_owned()];
-    t.burn_in = vec![HOSTILE.to_owned()];
+    let burn_in = t.burn_in.as_mut().unwrap();
+    burn_in.says = HOSTILE.to_owned();
+    burn_in.checks[0].value = HOSTILE.to_owned();
     t.worst[0].findings[0].value = Some(HOSTILE.to_owned());
     t.worst[0].findings[0].severity = HOSTILE.to_owned();
     t.categories[0].note = Some(HOSTILE.to_owned());
     t.categories[0].severity = HOSTILE.to_owned();
-    t.agents[0].agent = HOSTILE.to_owned();
+    t.callers[0].agent = Some(HOSTILE.to_owned());
+    t.callers[0].prompt_version = Some(HOSTILE.to_owned());
+    t.worst[0].model = Some(HOSTILE.to_owned());
     assert!(!try_page(&t).contains("<script"));
     for text in [
         verdict_text(&v, true, Style::default()),

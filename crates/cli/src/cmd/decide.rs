@@ -216,6 +216,6 @@ fn print(args: &Args, verdicts: &[Verdict]) -> anyhow::Result<()> {
     let document = document.unwrap_or_else(|| text(lastcall_report::Style::default()));
     std::fs::write(path, document).with_context(|| format!("cannot write {}", path.display()))?;
     print!("{}", text(style()));
-    eprintln!("written: {}", path.display());
+    tell!("written: {}", path.display());
     Ok(())
 }

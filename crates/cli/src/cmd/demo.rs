@@ -260,6 +260,6 @@ fn browse(page: &Path) {
         "xdg-open"
     };
     if std::process::Command::new(opener).arg(page).spawn().is_err() {
-        eprintln!("note: no browser could be started; open {} yourself", page.display());
+        tell!("note: no browser could be started; open {} yourself", page.display());
     }
 }

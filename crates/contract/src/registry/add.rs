@@ -22,6 +22,8 @@ pub struct Request<'a> {
     pub name: Option<&'a str>,
     /// Whose shape.
     pub source: Option<Source>,
+    /// The version of this tool that the new one corrects.
+    pub corrects: Option<&'a str>,
     /// What a call does to the world.
     pub side_effect: Option<SideEffect>,
     /// How much harm a wrong call can do.
@@ -87,12 +89,22 @@ impl Registry {
             let message = format!("`{}` cannot be a version", shown(version));
             return Err(RegistryError::one(request.file, message, "Write for instance 2.1.0"));
         }
+        if let Some(corrects) = request.corrects {
+            correctable(tool_id, version, corrects, known)
+                .map_err(|(message, next)| RegistryError::one(request.file, message, next))?;
+        }
         // The file of a single definition is kept to the byte; out of a list, the element's own text.
         let text = if document.is_single() { request.text.to_owned() } else { definition.verbatim.clone() };
         let contract = Contract::new(format!("{tool_id}@{version}"), definition);
 
         if let Some(present) = known.and_then(|t| t.version(version)) {
             same_facts(tool_id, known, request)?;
+            let corrects = request.corrects.map(|v| format!("{tool_id}@{v}"));
+            if corrects.is_some() && present.corrects != corrects {
+                let message = format!("{} is there already and does not say what it corrects", contract.id);
+                let next = "Take another `--version`, or add `corrects:` to its entry by hand";
+                return Err(RegistryError::one(format!("{tool_id}/tool.yaml"), message, next));
+            }
             if present.contract.digest == contract.digest {
                 return Ok(Addition { contract, writes: Vec::new() });
             }
@@ -110,7 +122,8 @@ impl Registry {
 
         let schema = FileWrite { path: format!("{tool_id}/schemas/v{version}.json"), text };
         let tool_path = format!("{tool_id}/tool.yaml");
-        let entry = entry_text(version, source, (source == Source::JsonSchema).then_some(name.as_str()));
+        let named = (source == Source::JsonSchema).then_some(name.as_str());
+        let entry = entry_text(version, source, named, request.corrects);
         let tool = match (known, files.get(&tool_path)) {
             (Some(_), None) => {
                 let message = format!("`{tool_id}` stands in a flat entry, which describes one version");
@@ -122,7 +135,7 @@ impl Registry {
                 same_facts(tool_id, known, request)?;
                 let with_facts = with_facts(present, known, request);
                 with_entry(&with_facts, &entry).ok_or_else(|| {
-                    let by_hand = flow_entry(version, source, &name);
+                    let by_hand = flow_entry(version, source, named, request.corrects);
                     let next = format!("Write the file {} and add `{by_hand}` there by hand", schema.path);
                     let message = "`versions` is not written as a list with one `- ` a version";
                     RegistryError::one(&tool_path, message, next)
@@ -137,11 +150,13 @@ impl Registry {
             after.insert(write.path.clone(), write.text.clone());
         }
         let reread = Self::read_checked(&after)?;
+        let corrected = reread.tool(tool_id).and_then(|t| t.version(version)?.corrects.clone());
+        let corrects = request.corrects.map(|v| format!("{tool_id}@{v}"));
         let kept =
             registry.contracts().all(|c| reread.contract(&c.id).is_some_and(|now| now.digest == c.digest));
         let added = reread.contract(&contract.id).is_some_and(|now| now.digest == contract.digest);
-        if !kept || !added {
-            let by_hand = flow_entry(version, source, &name);
+        if !kept || !added || corrected != corrects {
+            let by_hand = flow_entry(version, source, named, request.corrects);
             let next = format!("Add `{by_hand}` under `versions` by hand");
             return Err(RegistryError::one(
                 &tool_path,
@@ -175,21 +190,64 @@ fn same_facts(
     }
 }
 
-fn entry_text(version: &str, source: Source, name: Option<&str>) -> String {
-    let mut text = format!(
-        "  - version: {}\n    schema: schemas/v{version}.json\n    source: {source}\n",
-        quoted(version)
-    );
-    if let Some(name) = name {
-        text.push_str(&format!("    name: {}\n", quoted(name)));
+/// A correction needs an older version of the same tool with another definition.
+fn correctable(
+    tool_id: &str,
+    version: &str,
+    corrects: &str,
+    known: Option<&super::Tool>,
+) -> Result<(), (String, String)> {
+    let Some(tool) = known.filter(|t| t.version(corrects).is_some()) else {
+        return Err((
+            format!("there is no `{tool_id}@{}` to correct", shown(corrects)),
+            "`lastcall contract list` shows what there is".to_owned(),
+        ));
+    };
+    if super::version_order(corrects, version) != std::cmp::Ordering::Less {
+        return Err((
+            format!("version {version} cannot correct {corrects}: it is not newer"),
+            format!("Take a version after {corrects}"),
+        ));
     }
-    text
+    match tool.correction_of(corrects).filter(|other| other.version != version) {
+        Some(other) => Err((
+            format!("`{tool_id}@{corrects}` is corrected by {} already", other.contract.id),
+            format!("Correct that one: `lastcall contract correct {} FILE`", other.contract.id),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The keys of a version's entry in `versions`, in order.
+fn entry_keys(
+    version: &str,
+    source: Source,
+    name: Option<&str>,
+    corrects: Option<&str>,
+) -> Vec<(&'static str, String)> {
+    let mut keys = vec![
+        ("version", quoted(version)),
+        ("schema", format!("schemas/v{version}.json")),
+        ("source", source.to_string()),
+    ];
+    keys.extend(name.map(|name| ("name", quoted(name))));
+    keys.extend(corrects.map(|corrects| ("corrects", quoted(corrects))));
+    keys
+}
+
+fn entry_text(version: &str, source: Source, name: Option<&str>, corrects: Option<&str>) -> String {
+    let keys = entry_keys(version, source, name, corrects);
+    let line = |(n, (key, value)): (usize, &(&str, String))| {
+        format!("  {} {key}: {value}\n", if n == 0 { "-" } else { " " })
+    };
+    keys.iter().enumerate().map(line).collect()
 }
 
 /// The same entry on one line, for a message.
-fn flow_entry(version: &str, source: Source, name: &str) -> String {
-    let name = if source == Source::JsonSchema { format!(", name: {}", quoted(name)) } else { String::new() };
-    format!("{{version: {}, schema: schemas/v{version}.json, source: {source}{name}}}", quoted(version))
+fn flow_entry(version: &str, source: Source, name: Option<&str>, corrects: Option<&str>) -> String {
+    let keys = entry_keys(version, source, name, corrects);
+    let parts: Vec<String> = keys.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+    format!("{{{}}}", parts.join(", "))
 }
 
 /// A YAML scalar that is read back as this string. JSON strings are YAML.
@@ -242,9 +300,9 @@ fn with_facts(present: &str, known: Option<&super::Tool>, request: &Request<'_>)
 fn with_entry(present: &str, entry: &str) -> Option<String> {
     let lines: Vec<&str> = present.split_inclusive('\n').collect();
     let Some(start) = lines.iter().position(|l| l.trim_end() == "versions:") else {
-        // No list: every schema file is a version by itself, and the new file is enough.
+        // No list: every schema file is a version by itself, and the new file is enough, unless it has more to say.
         let listed = lines.iter().any(|l| l.starts_with("versions") || l.starts_with("version:"));
-        return (!listed).then(|| present.to_owned());
+        return (!listed && !entry.contains(" corrects: ")).then(|| present.to_owned());
     };
     let mut end = start + 1;
     let mut indent = None;

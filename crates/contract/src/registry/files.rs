@@ -122,6 +122,16 @@ pub(super) struct ToolFile {
     pub changelog: Option<Spanned<String>>,
     #[serde(default)]
     pub compatibility: Option<Spanned<Compatibility>>,
+    #[serde(default)]
+    pub lint: Option<LintFile>,
+}
+
+/// What the owner says about lint: rules that do not apply, each with its reason.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LintFile {
+    #[serde(default)]
+    pub allow: Vec<std::collections::BTreeMap<String, String>>,
 }
 
 /// One version in `versions`.
@@ -137,6 +147,8 @@ pub(super) struct VersionEntry {
     pub name: Option<String>,
     #[serde(default)]
     pub deprecated: Option<bool>,
+    #[serde(default)]
+    pub corrects: Option<Spanned<String>>,
     #[serde(default)]
     pub aliases: Vec<Spanned<String>>,
 }

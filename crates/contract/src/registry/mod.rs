@@ -2,6 +2,7 @@
 //! Missing risk or side effect counts as the strictest; a contradiction is an error that names both places.
 
 mod add;
+mod affected;
 mod files;
 mod ids;
 mod lock;
@@ -10,6 +11,7 @@ mod read;
 use std::collections::BTreeMap;
 
 pub use add::{Addition, FileWrite, Request};
+pub use affected::{Affected, AffectedCase, AffectedTool, AffectedToolset, Change, FileChange, affected};
 pub use files::{Compatibility, ErrorCode, RiskLevel, SideEffect};
 pub use ids::{is_tool_id, is_version, version_fits, version_order};
 pub use lock::{Drift, LOCK_FILE, Lock};
@@ -93,6 +95,8 @@ pub struct ToolVersion {
     pub file: String,
     /// Whether it is deprecated, by itself or by a pattern.
     pub deprecated: bool,
+    /// The id of the older contract of this tool that it corrects.
+    pub corrects: Option<String>,
     /// Further ids under which it is known.
     pub aliases: Vec<String>,
 }
@@ -132,12 +136,20 @@ pub struct Tool {
     pub normalization: Option<String>,
     /// Text of `changelog.md`.
     pub changelog: Option<String>,
+    /// Lint rules that the owner allows to be broken, each with its reason.
+    pub lint_allow: Vec<(String, String)>,
 }
 
 impl Tool {
     /// The version of this name.
     pub fn version(&self, version: &str) -> Option<&ToolVersion> {
         self.versions.iter().find(|v| v.version == version)
+    }
+
+    /// The newest version that says it corrects this one.
+    pub fn correction_of(&self, version: &str) -> Option<&ToolVersion> {
+        let id = format!("{}@{version}", self.tool_id);
+        self.versions.iter().rev().find(|v| v.corrects.as_ref() == Some(&id))
     }
 
     /// The newest version.

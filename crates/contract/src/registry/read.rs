@@ -27,6 +27,7 @@ struct Facts {
     consumers: Fact<Vec<String>>,
     errors: Fact<Vec<files::ErrorCode>>,
     compatibility: Fact<files::Compatibility>,
+    lint_allow: Vec<(String, String)>,
     contact: Option<String>,
     approvers: Vec<String>,
     folder: Option<String>,
@@ -44,6 +45,8 @@ struct Entry {
     source: Option<Source>,
     name: Option<String>,
     deprecated: Option<bool>,
+    /// The version that this one corrects, and the place that says so.
+    corrects: Fact<String>,
     aliases: Vec<(String, String)>,
 }
 
@@ -182,6 +185,11 @@ fn tool_file(
     state(&mut facts.consumers, "consumers", path, file.consumers, problems);
     state(&mut facts.errors, "errors", path, file.errors, problems);
     state(&mut facts.compatibility, "compatibility", path, file.compatibility, problems);
+    facts.lint_allow.extend(file.lint.into_iter().flat_map(|lint| lint.allow).flatten());
+    if let Some((rule, _)) = facts.lint_allow.iter().find(|(_, reason)| reason.trim().is_empty()) {
+        let message = format!("`lint: allow` names `{}` without a reason", shown(rule));
+        problems.push(Problem::new(path, message, "Write `- RULE: the reason`"));
+    }
     if let Some(folder) = folder {
         facts.folder = Some(folder.to_owned());
         let owner_path = format!("{folder}/owner.yaml");
@@ -212,6 +220,7 @@ fn tool_file(
                 source: None,
                 name: None,
                 deprecated: None,
+                corrects: None,
                 aliases: Vec::new(),
             };
             version_entry(files, path, folder.unwrap_or_default(), entry, facts, problems);
@@ -306,7 +315,9 @@ fn version_entry(
         },
     };
     let aliases = entry.aliases.iter().map(|a| (a.value.clone(), at(path, a))).collect();
-    let new = Entry { file, place, source, name: entry.name, deprecated: entry.deprecated, aliases };
+    let corrects = entry.corrects.as_ref().map(|c| (c.value.clone(), at(path, c)));
+    let new =
+        Entry { file, place, source, name: entry.name, deprecated: entry.deprecated, corrects, aliases };
     if let Some(known) = facts.versions.get(&version) {
         if known.file != new.file || known.place.starts_with(path) && known.place != new.place {
             let message = format!("version {version} is also stated at {}", known.place);
@@ -331,11 +342,36 @@ fn derived(files: &RegistryFiles, path: &str, folder: &str, facts: &mut Facts) {
                 source: None,
                 name: None,
                 deprecated: None,
+                corrects: None,
                 aliases: Vec::new(),
             };
             facts.versions.insert(version.to_owned(), entry);
         }
     }
+}
+
+/// The id of the contract that a version corrects: an older version of the same tool, by version or id.
+fn corrected(
+    tool_id: &str,
+    version: &str,
+    entry: &Entry,
+    versions: &BTreeMap<String, Entry>,
+    problems: &mut Vec<Problem>,
+) -> Option<String> {
+    let (stated, place) = entry.corrects.as_ref()?;
+    let wanted = stated.strip_prefix(tool_id).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stated);
+    if !versions.contains_key(wanted) {
+        let message =
+            format!("version {version} corrects `{}`, which this tool does not have", shown(stated));
+        problems.push(Problem::new(place, message, "Name a version of this tool"));
+        return None;
+    }
+    if version_order(wanted, version) != std::cmp::Ordering::Less {
+        let message = format!("version {version} corrects {wanted}, which is not older");
+        problems.push(Problem::new(place, message, "A correction is a later version"));
+        return None;
+    }
+    Some(format!("{tool_id}@{wanted}"))
 }
 
 /// Reads the definitions and closes one tool.
@@ -373,6 +409,7 @@ fn finish(
             }
             aliases.entry(alias.clone()).or_insert_with(|| id.clone());
         }
+        let corrects = corrected(tool_id, version, entry, &facts.versions, problems);
         let text = files.get(&entry.file).map(String::as_str).unwrap_or_default();
         let pick = Pick { name: entry.name.as_deref(), source: entry.source };
         match Definition::from_text(&entry.file, text, pick) {
@@ -381,6 +418,7 @@ fn finish(
                 contract: Contract::new(id, definition),
                 file: entry.file.clone(),
                 deprecated: entry.deprecated.unwrap_or(by_pattern),
+                corrects,
                 aliases: entry.aliases.iter().map(|(alias, _)| alias.clone()).collect(),
             }),
             Err(error) => {
@@ -419,5 +457,6 @@ fn finish(
         release_policy: own("release-policy.yaml"),
         normalization: own("normalization.yaml"),
         changelog: facts.changelog.or_else(|| own("changelog.md")),
+        lint_allow: facts.lint_allow,
     })
 }

@@ -64,6 +64,30 @@ pub(super) fn format_text(format: &str, rng: &mut Rng) -> Option<String> {
     })
 }
 
+/// One string of each format that a validator may assert, and a few that are of none.
+pub(crate) fn format_examples() -> impl Iterator<Item = &'static str> {
+    [
+        "2024-02-29",
+        "12:30:00Z",
+        "2024-02-29T12:30:00Z",
+        "PT12H",
+        "amber@example.com",
+        "amber.example.com",
+        "192.0.2.1",
+        "2001:db8::1",
+        "https://example.com/amber",
+        "/amber",
+        "0/amber",
+        "{amber}",
+        "00000000-0000-4000-8000-000000000000",
+        "^amber$",
+        "1",
+        "",
+        "not of any format: \\ [ {",
+    ]
+    .into_iter()
+}
+
 /// A text that a simple pattern matches: literals, `.`, `\d \w \s`, classes, groups with alternatives, and the
 /// quantifiers `? * + {n} {n,} {n,m}`. `None` for anything else (look-around, back references, \p …).
 pub(super) fn pattern_text(pattern: &str, rng: &mut Rng) -> Option<String> {

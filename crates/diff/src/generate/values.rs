@@ -12,6 +12,8 @@ use super::text::{format_text, pattern_text, readable, word};
 pub(super) const MAX_DEPTH: usize = 12;
 /// `$ref`s that are followed at one place.
 pub(super) const MAX_REFS: usize = 32;
+/// Texts of many kinds of characters.
+const GUESSES: [&str; 6] = ["Passw0rd!x", "abc123", "A1b2C3d4", "a", "2026-06-01", "x.y"];
 /// Schemas that one value may visit.
 const BUDGET: u32 = 2_000;
 
@@ -258,8 +260,14 @@ impl<'a> Generator<'a> {
                     return Some(Value::String(text));
                 }
             }
+            let lengths = least..=most.unwrap_or(least + 24).min(least + 24);
+            if let Some(text) = lengths.into_iter().find_map(|n| crate::synth::of_length(pattern, n, rng)) {
+                return Some(Value::String(text));
+            }
             known.extend(flat.get("default").filter(|v| v.is_string()));
-            return rng.pick(&known).map(|v| (*v).clone());
+            // an expression that is not understood: texts that often pass one
+            let mut guess = || rng.pick(&GUESSES).map(|text| Value::from(*text));
+            return if known.is_empty() { guess() } else { rng.pick(&known).map(|v| (*v).clone()) };
         }
         if let Some(format) = flat.get("format").and_then(Value::as_str)
             && let Some(text) = format_text(format, rng)

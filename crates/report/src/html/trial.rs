@@ -4,7 +4,7 @@ use lastcall_decision::{grouped, percent_of};
 use maud::{Markup, html};
 
 use super::page::{page, pointer};
-use crate::trial::TryReport;
+use crate::trial::{TryBurnIn, TryReport, TryScoredDay};
 
 /// A trial as a self-contained page.
 pub fn try_page(t: &TryReport) -> String {
@@ -23,14 +23,12 @@ pub fn try_page(t: &TryReport) -> String {
         section { (figures(t)) }
         section { h2 { "What differs" } (categories(t)) }
         @if !t.worst.is_empty() { section { h2 { "The worst calls" } (worst(t)) } }
-        @if !t.agents.is_empty() || !t.days.is_empty() { section.two { (agents(t)) (days(t)) } }
-        section.two {
-            @if !t.burn_in.is_empty() { div { h2 { "Had this been a burn-in" } ul.plain { @for l in &t.burn_in { li { (l) } } } } }
-            div { h2 { "Not claimed" } ul.plain {
-                li { "A trial is never a verdict: nothing was fixed before these calls were seen." }
-                li { "Calls of " (t.source) " alone were looked at." }
-            } }
-        }
+        @if !t.callers.is_empty() || !t.days.is_empty() { section.two { (callers(t)) (days(t)) } }
+        @if let Some(b) = &t.burn_in { section { h2 { "Had this been a burn-in" } (burn_in(b)) } }
+        section { h2 { "Not claimed" } ul.plain {
+            li { "A trial is never a verdict: nothing was fixed before these calls were seen." }
+            li { "Calls of " (t.source) " alone were looked at." }
+        } }
     };
     page(&format!("{}: {}", t.tool, t.headline()), &body)
 }
@@ -89,7 +87,7 @@ fn severity(text: &str) -> &'static str {
 fn worst(t: &TryReport) -> Markup {
     html! {
         ul.checks.card { @for e in &t.worst { li style="grid-template-columns:1fr" {
-            span { span.id { (e.place) } " " code { (e.call_id) } @if let Some(a) = &e.agent { span.soft { " · " (a) } } @if let Some(d) = &e.day { span.soft { " · " (d) } } }
+            span { span.id { (e.place) } " " code { (e.call_id) } @for n in [&e.agent, &e.prompt_version, &e.model].into_iter().flatten() { span.soft { " · " (n) } } @if let Some(d) = &e.day { span.soft { " · " (d) } } }
             @for f in &e.findings {
                 p style="grid-column:1" {
                     span class=(format!("sev {}", severity(&f.severity))) { (f.severity) } " " code { (f.category) } " at " (pointer(&f.pointer))
@@ -102,14 +100,41 @@ fn worst(t: &TryReport) -> Markup {
     }
 }
 
-fn agents(t: &TryReport) -> Markup {
-    html! { @if !t.agents.is_empty() { div {
-        h2 { "By agent" }
+fn callers(t: &TryReport) -> Markup {
+    let name = |n: &Option<String>| n.clone().unwrap_or_else(|| "-".to_owned());
+    html! { @if !t.callers.is_empty() { div {
+        h2 { "By caller" }
         div.card.scroll { table {
-            thead { tr { th scope="col" { "Agent" } th.n scope="col" { "Calls" } th.n scope="col" { "Refused" } th.n scope="col" { "Changed" } } }
-            tbody { @for a in &t.agents { tr { td { (a.agent) } td.n { (grouped(a.calls)) } td.n.zero[a.refused == 0] { (grouped(a.refused)) } td.n.zero[a.changed == 0] { (grouped(a.changed)) } } } }
+            thead { tr { th scope="col" { "Agent" } th scope="col" { "Prompt" } th scope="col" { "Model" } th.n scope="col" { "Calls" } th.n scope="col" { "Refused" } th.n scope="col" { "Changed" } } }
+            tbody { @for c in &t.callers { tr {
+                td { (name(&c.agent)) } td { (name(&c.prompt_version)) } td { (name(&c.model)) }
+                td.n { (grouped(c.calls)) } td.n.zero[c.refused == 0] { (grouped(c.refused)) } td.n.zero[c.changed == 0] { (grouped(c.changed)) }
+            } } }
         } }
     } } }
+}
+
+fn burn_in(b: &TryBurnIn) -> Markup {
+    let below = |d: &TryScoredDay| match d.below {
+        Some(true) => "below",
+        Some(false) => "not below",
+        None => "unknown",
+    };
+    html! {
+        p { (b.says) }
+        @if !b.days.is_empty() {
+            div.card.scroll tabindex="0" role="region" aria-label="Checks of a burn-in" { table {
+                thead { tr { th scope="col" { "Check" } th scope="col" { "Would have" } th scope="col" { "Saw" } th scope="col" { "Asks" } } }
+                tbody { @for c in &b.checks { tr {
+                    td { code { (c.id) } } td { (c.would_have) } td { (c.value) div.example { (c.text) } } td { (c.threshold) }
+                } } }
+            } }
+            div.card.scroll tabindex="0" role="region" aria-label="Days of a burn-in" style="margin-top:.8rem" { table {
+                thead { tr { th scope="col" { "Day (UTC)" } th.n scope="col" { "Compared" } th.n scope="col" { "Disagreed" } th.n scope="col" { "D" } th scope="col" { "Against " (b.ceiling) } } }
+                tbody { @for d in &b.days { tr { td.nowrap { (d.day) } td.n { (grouped(d.compared)) } td.n { (grouped(d.disagreed)) } td.n { (percent_of(d.disagreed, d.compared)) } td { (below(d)) } } } }
+            } }
+        }
+    }
 }
 
 fn days(t: &TryReport) -> Markup {

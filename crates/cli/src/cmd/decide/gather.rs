@@ -288,8 +288,8 @@ impl<'a> Gathering<'a> {
             });
         }
         let mut calls: BTreeMap<Day, u64> = BTreeMap::new();
-        for count in chunk.calls.iter().filter(|c| c.tool == *tool) {
-            if count.contract.as_ref().is_none_or(|c| *c == pair.current) {
+        for count in chunk.calls.iter().filter(|c| *c.tool == **tool) {
+            if count.contract.as_ref().is_none_or(|c| **c == *pair.current) {
                 *calls.entry(count.day).or_default() += count.calls;
             }
         }
@@ -303,8 +303,8 @@ impl<'a> Gathering<'a> {
                 Some(cohort) => chunk
                     .calls
                     .iter()
-                    .filter(|c| c.tool == *tool && c.day == day && c.cohort.as_deref() == Some(cohort))
-                    .filter(|c| c.contract.as_ref().is_none_or(|c| *c == pair.current))
+                    .filter(|c| *c.tool == **tool && c.day == day && c.cohort.as_deref() == Some(cohort))
+                    .filter(|c| c.contract.as_ref().is_none_or(|c| **c == *pair.current))
                     .map(|c| c.calls)
                     .sum(),
             };
@@ -493,7 +493,7 @@ fn incomplete(record: &Record, sources: &[String], r: &Registration) -> Vec<Prob
         }
     }
     let counts = chains().flat_map(|c| c.chunks()).flat_map(|(_, c)| &c.calls);
-    let scored = counts.filter(|c| c.tool == r.pair.tool_id && c.day >= r.scored_from);
+    let scored = counts.filter(|c| *c.tool == *r.pair.tool_id && c.day >= r.scored_from);
     let mismatch = scored.fold(0u64, |sum, c| sum.saturating_add(c.digest_mismatch));
     if mismatch > 0 {
         let text = format!(

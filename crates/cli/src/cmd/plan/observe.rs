@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use lastcall_compare::{
-    COMPARATOR_VERSION, Normalization, PairConfig, PreparedPair, config_bytes, config_digest,
-};
+use anyhow::bail;
+use lastcall_compare::{COMPARATOR_VERSION, PairConfig, PreparedPair, config_bytes, config_digest};
 use lastcall_contract::{Contract, Document, Pick, Registry};
 use lastcall_ledger::LedgerError;
 use lastcall_ledger::control::{Control, Pair};
 
 use super::super::contract::load_registry;
 use super::super::ledger::{of_ledger, open};
+use super::super::pair_config;
 use super::{RegistryArg, definition_bytes, read_text};
 use crate::ui::Exit;
 
@@ -98,7 +97,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
                 && r.pair != pair
         });
         if let Some(r) = scored {
-            eprintln!(
+            tell!(
                 "note: registration {} goes on scoring the pair that it fixed; `lastcall plan register {tool_id} \
                  --replace` scores this one",
                 r.seq
@@ -151,15 +150,9 @@ fn contract(
 
 /// The configuration file, else the registry's `normalization.yaml`, else nothing.
 fn config(args: &Args, registry: Option<&Registry>, tool_id: &str) -> anyhow::Result<PairConfig> {
-    if let Some(path) = &args.config {
-        let text = read_text(path)?;
-        return serde_saphyr::from_str(&text).with_context(|| {
-            format!("{}: not a pair configuration (renames, normalization, map)", path.display())
-        });
+    match (&args.config, registry, &args.registry.registry) {
+        (Some(path), ..) => pair_config::from_file(path),
+        (None, Some(registry), Some(dir)) => pair_config::from_registry(registry, dir, tool_id),
+        _ => Ok(PairConfig::default()),
     }
-    let declared = registry.and_then(|r| r.tool(tool_id)).and_then(|t| t.normalization.as_ref());
-    let Some(text) = declared else { return Ok(PairConfig::default()) };
-    let normalization: Normalization = serde_saphyr::from_str(text)
-        .with_context(|| format!("agent-tools/{tool_id}/normalization.yaml: not a list of equivalences"))?;
-    Ok(PairConfig { normalization, ..PairConfig::default() })
 }

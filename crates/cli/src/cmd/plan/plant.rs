@@ -198,8 +198,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Yes)
 }
 
-/// Both contracts and the configuration of a pair, from the ledger's objects.
-fn contracts(ledger: &Ledger, pair: &Pair) -> anyhow::Result<(Contract, Contract, PairConfig)> {
+/// The definitions and the configuration of an observed pair, from the ledger's objects.
+///
+/// # Errors
+/// One of them is missing or altered.
+pub fn contracts(ledger: &Ledger, pair: &Pair) -> anyhow::Result<(Contract, Contract, PairConfig)> {
     let contract = |id: &str, digest: &Digest| -> anyhow::Result<Contract> {
         let text = String::from_utf8(ledger.object(digest).map_err(of_ledger)?)?;
         let named = Pick { name: Some(id.split('@').next().unwrap_or(id)), source: None };

@@ -3,15 +3,20 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use lastcall_contract::Digest;
+use lastcall_compare::{PairConfig, PreparedPair};
+use lastcall_contract::{Contract, Digest};
 use lastcall_decision::{Plan, Tier};
+use lastcall_diff::{DiffOptions, diff_contracts};
 use lastcall_event::{Day, Timestamp};
 use lastcall_ledger::control::{Control, Pair, Role};
 use lastcall_ledger::state::{ControlState, Registration, matches};
 use lastcall_ledger::{Ledger, LedgerError};
+use lastcall_report::TryReport;
 
 use super::super::contract::load_registry;
 use super::super::ledger::{of_ledger, open};
+use super::super::try_calls::{Showing, Trial};
+use super::plant::contracts;
 use super::{RegistryArg, observed_pair, read_text};
 use crate::ui::Exit;
 
@@ -19,7 +24,8 @@ use crate::ui::Exit;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     lastcall plan register search --registry agent-tools --ledger ledger\n  \
-    lastcall plan register search --policy release-policy.yaml --from 2026-06-01 --by ana --ledger ledger\n\n\
+    lastcall plan register search --policy release-policy.yaml --from 2026-06-01 --by ana --ledger ledger\n  \
+    lastcall plan register search --registry agent-tools --ledger ledger --try traces/\n\n\
     The shortest policy is `burn_in: {tier: T2, profile: article}`. From then on nothing can be changed without\n\
     ending the window: plan, pair, configuration and comparator are fixed by their digests.")]
 pub struct Args {
@@ -51,6 +57,13 @@ pub struct Args {
     /// End the tool's open window, whatever it has shown, and begin a new one.
     #[arg(long)]
     replace: bool,
+    /// Try these calls beforehand and store what they show: a file or a folder, as `lastcall try` reads them [the
+    /// ledger's archived calls of the tool, if there are any].
+    #[arg(long = "try", value_name = "CALLS")]
+    calls: Option<PathBuf>,
+    /// Try nothing beforehand.
+    #[arg(long, conflicts_with = "calls")]
+    no_try: bool,
     /// Check everything and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -92,13 +105,20 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             r.scored_from
         );
     }
+    let contracts = contracts(&ledger, &pair)?;
+    let diff = diff_contracts(&contracts.0, &contracts.1, &DiffOptions::default())?;
+    let trial = trial(args, &ledger, &pair, &plan, &contracts)?;
     if !args.dry_run {
         ledger.put_object(&bytes).map_err(of_ledger)?;
+        let diff = Some(store(&ledger, &diff)?);
+        let trial = trial.as_ref().map(|report| store(&ledger, report)).transpose()?;
         if let Some(r) = &open_window {
             let reason = "replaced by a new registration".to_owned();
             ledger.append_control(Control::EndWindow { registration: r.seq, reason }).map_err(of_ledger)?;
         }
-        let seq = append(&ledger, args, &pair, &plan, &digest, scored_from, &sources)?;
+        let fixed =
+            Fixed { pair: &pair, plan: &plan, digest: &digest, scored_from, sources: &sources, trial, diff };
+        let seq = append(&ledger, args, &fixed)?;
         println!("registration {seq}: {} → {}", pair.current, pair.candidate);
     } else {
         println!("would register {} → {}", pair.current, pair.candidate);
@@ -124,25 +144,92 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         "lateness",
     ];
     for key in plan.overrides().keys().filter(|key| !USED.contains(&key.as_str())) {
-        eprintln!("note: `{key}` is fixed with the plan, but profile article does not look at it");
+        tell!("note: `{key}` is fixed with the plan, but profile article does not look at it");
+    }
+    println!("diff: {}", diff.sentence);
+    if let Some(report) = &trial {
+        tell(report, &args.tool);
     }
     println!("next: lastcall run --ledger DIR calls.jsonl, then lastcall decide {}", args.tool);
     Ok(Exit::Yes)
 }
 
-/// Appends the entry; what it rests on is checked again if somebody was faster.
-fn append(
-    ledger: &Ledger,
+/// What calls from before show: of the named file or folder, else of the ledger's archive; `None` where there is none.
+fn trial(
     args: &Args,
+    ledger: &Ledger,
     pair: &Pair,
     plan: &Plan,
-    digest: &Digest,
+    (old, new, config): &(Contract, Contract, PairConfig),
+) -> anyhow::Result<Option<TryReport>> {
+    if args.no_try {
+        return Ok(None);
+    }
+    let prepared = PreparedPair::new(old, new, config)?;
+    let trial = Trial {
+        pair: &prepared,
+        old,
+        new,
+        labels: (&pair.current, &pair.candidate),
+        tool: None,
+        registered: true,
+        showing: Showing { examples: 5, values: false },
+        plan: Some(plan),
+    };
+    if let Some(calls) = &args.calls {
+        return trial.of_files(calls, None).map(Some);
+    }
+    match trial.of_ledger(ledger) {
+        Ok(report) => Ok((report.calls > 0).then_some(report)),
+        Err(error) => {
+            tell!("note: the archived calls could not be tried, so nothing of them is stored: {error:#}");
+            Ok(None)
+        }
+    }
+}
+
+/// Puts a document into the ledger's objects.
+fn store<T: serde::Serialize>(ledger: &Ledger, document: &T) -> anyhow::Result<Digest> {
+    let bytes = lastcall_decision::canonical_json(document)?;
+    ledger.put_object(&bytes).map_err(of_ledger)
+}
+
+fn tell(report: &TryReport, tool: &str) {
+    println!("tried before: {} ({})", report.headline(), report.source);
+    if let Some(burn_in) = &report.burn_in {
+        println!("{}", burn_in.says);
+    }
+    if report.no_call_could_pass() {
+        tell!(
+            "warning: none of the {} calls that were tried would agree ({} disagree, {} are refused by both, {} are left \
+             out, {} cannot be judged), so a window of such calls cannot pass. Look before scored days are spent: \
+             lastcall plan show {tool} --trial",
+            report.calls,
+            report.disagreed,
+            report.both_rejected,
+            report.excluded,
+            report.unresolved
+        );
+    }
+}
+
+/// What the entry fixes.
+struct Fixed<'a> {
+    pair: &'a Pair,
+    plan: &'a Plan,
+    digest: &'a Digest,
     scored_from: Day,
-    sources: &[String],
-) -> anyhow::Result<u64> {
+    sources: &'a [String],
+    trial: Option<Digest>,
+    diff: Option<Digest>,
+}
+
+/// Appends the entry; what it rests on is checked again if somebody was faster.
+fn append(ledger: &Ledger, args: &Args, fixed: &Fixed<'_>) -> anyhow::Result<u64> {
+    let Fixed { pair, plan, digest, scored_from, sources, trial, diff } = fixed;
     let (seq, _) = ledger
         .append_control_with(|state| {
-            if !state.observed.iter().any(|o| o.pair == *pair) {
+            if !state.observed.iter().any(|o| o.pair == **pair) {
                 return Err(LedgerError::Refused(format!(
                     "{} is no longer observed; nothing was fixed",
                     pair.candidate
@@ -155,12 +242,14 @@ fn append(
                 )));
             }
             Ok(Control::Register {
-                plan: digest.clone(),
-                pair: pair.clone(),
-                scored_from,
+                plan: (*digest).clone(),
+                pair: (*pair).clone(),
+                scored_from: *scored_from,
                 sources: sources.to_vec(),
                 cohort: plan.cohort.clone(),
                 by: args.by.clone(),
+                trial: trial.clone(),
+                diff: diff.clone(),
             })
         })
         .map_err(of_ledger)?;
@@ -208,7 +297,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     if let Some(tool) = tool {
         let tier = Tier::suggest(tool.side_effect.as_str(), tool.risk_level.as_str());
         if plan.tier < tier {
-            eprintln!(
+            tell!(
                 "note: {} is the tier of the plan; for a {} tool of {} risk {} is suggested",
                 plan.tier.as_str(),
                 tool.side_effect.as_str(),
@@ -243,7 +332,7 @@ fn check_sources(control: &ControlState, patterns: &[String], plan: &Plan) -> an
     let named: Vec<_> =
         control.sources.values().filter(|s| patterns.iter().any(|p| matches(p, &s.name))).collect();
     if let Some(pattern) = patterns.iter().find(|p| !p.ends_with('*') && !control.sources.contains_key(*p)) {
-        eprintln!("note: no source `{pattern}` is registered yet; days stay open until it is");
+        tell!("note: no source `{pattern}` is registered yet; days stay open until it is");
     }
     let of = |role: Role| named.iter().find(|s| s.role == role).map(|s| s.name.as_str());
     if let (Some(calls), Some(mirrored)) = (of(Role::ToolCalls), of(Role::MirroredCalls)) {
@@ -253,7 +342,7 @@ fn check_sources(control: &ControlState, patterns: &[String], plan: &Plan) -> an
         );
     }
     for source in named.iter().filter(|s| s.lateness_ms < plan.lateness.ms) {
-        eprintln!(
+        tell!(
             "note: days of `{}` close {} s after their end, the plan says {}; the source's own holds",
             source.name,
             source.lateness_ms / 1000,

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use lastcall_decision::Plan;
+use lastcall_report::TryReport;
 
 use super::super::ledger::{of_ledger, open};
 use super::read_text;
@@ -12,6 +13,7 @@ use crate::ui::Exit;
 /// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  lastcall plan show search --ledger ledger\n  \
+    lastcall plan show search --ledger ledger --trial\n  \
     lastcall plan show --policy release-policy.yaml")]
 pub struct Args {
     /// The tool.
@@ -23,13 +25,16 @@ pub struct Args {
     /// A plan that is not registered yet.
     #[arg(long, value_name = "FILE", conflicts_with = "tool")]
     policy: Option<PathBuf>,
+    /// What the calls showed that were tried at the last registration, instead of its plan.
+    #[arg(long, conflicts_with = "policy")]
+    trial: bool,
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(path) = &args.policy {
         let plan = Plan::parse(&read_text(path)?, &path.display().to_string())?;
-        eprintln!("digest {}", plan.digest()?);
+        tell!("digest {}", plan.digest()?);
         println!("{}", serde_json::to_string_pretty(&plan)?);
         return Ok(Exit::Yes);
     }
@@ -45,14 +50,29 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     for r in &found {
         let end = r.end.as_ref().map_or_else(String::new, |e| format!(", ended at {}: {}", e.at, e.reason));
         let by = r.by.as_ref().map_or_else(String::new, |b| format!(" by {b}"));
-        eprintln!(
+        tell!(
             "registration {} at {}{by}: {} → {}, scores from {}{end}",
-            r.seq, r.at, r.pair.current, r.pair.candidate, r.scored_from
+            r.seq,
+            r.at,
+            r.pair.current,
+            r.pair.candidate,
+            r.scored_from
         );
+    }
+    if args.trial {
+        let Some(digest) = &last.trial else {
+            bail!("no calls were tried at registration {}; `lastcall try` tries some now", last.seq);
+        };
+        let bytes = ledger.object(digest).map_err(of_ledger)?;
+        let report: TryReport = serde_json::from_slice(&bytes).with_context(|| {
+            format!("the trial {digest} was stored by another build and is not read by this one")
+        })?;
+        print!("{}", lastcall_report::try_text(&report, crate::ui::style()));
+        return Ok(Exit::Yes);
     }
     let bytes = ledger.object(&last.plan).map_err(of_ledger)?;
     let values: serde_json::Value = serde_json::from_slice(&bytes)?;
-    eprintln!("plan of registration {}, digest {}", last.seq, last.plan);
+    tell!("plan of registration {}, digest {}", last.seq, last.plan);
     println!("{}", serde_json::to_string_pretty(&values)?);
     Ok(Exit::Yes)
 }

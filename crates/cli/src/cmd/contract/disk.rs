@@ -1,0 +1,142 @@
+//! The registry's folder on disk. Reads it whole, writes by rename.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use lastcall_contract::registry::{LOCK_FILE, wants_file};
+use lastcall_contract::{MAX_DOCUMENT_BYTES, Registry, RegistryFiles};
+
+use crate::ui::{Exit, with_exit};
+
+/// Reads a registry for a command that relies on its contracts: a frozen contract that changed is an error (exit 1).
+///
+/// # Errors
+/// The folder cannot be read, or anything in it is wrong; each problem on its own line with place and next step.
+pub fn load_registry(dir: &Path) -> anyhow::Result<Registry> {
+    let registry = read(dir)?;
+    let drift = registry.drift();
+    if drift.is_empty() {
+        return Ok(registry);
+    }
+    let lines: Vec<String> = drift.iter().map(ToString::to_string).collect();
+    Err(with_exit(Exit::No, lines.join("\n")))
+}
+
+/// Reads a registry, drift or not.
+pub fn read(dir: &Path) -> anyhow::Result<Registry> {
+    let registry = parse(dir, &read_files(dir)?)?;
+    for note in registry.notes() {
+        tell!("note: {note}");
+    }
+    Ok(registry)
+}
+
+/// Reads a registry from its files.
+pub fn parse(dir: &Path, files: &RegistryFiles) -> anyhow::Result<Registry> {
+    Registry::read(files)
+        .map_err(anyhow::Error::new)
+        .with_context(|| format!("the registry {} does not hold together", dir.display()))
+}
+
+/// More files than this are no registry.
+const MAX_FILES: usize = 100_000;
+/// Folders nest no deeper than this.
+const MAX_FOLDERS: usize = 8;
+
+/// The texts of a registry's folder: what makes the contracts. Symbolic links are not followed.
+pub fn read_files(dir: &Path) -> anyhow::Result<RegistryFiles> {
+    walk(dir, wants_file)
+}
+
+/// The same with cases, fixtures, adapters and toolsets.
+pub fn read_every_file(dir: &Path) -> anyhow::Result<RegistryFiles> {
+    walk(dir, is_registry_text)
+}
+
+/// Whether a file of a registry's folder is text that belongs to it.
+pub fn is_registry_text(path: &str) -> bool {
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    let text = path == LOCK_FILE || matches!(ending, "yaml" | "yml" | "json" | "md");
+    text && path.split('/').count() <= MAX_FOLDERS + 1
+        && !path.split('/').any(|segment| segment.starts_with('.'))
+}
+
+fn walk(dir: &Path, wants_file: fn(&str) -> bool) -> anyhow::Result<RegistryFiles> {
+    if !dir.is_dir() {
+        bail!(
+            "{}: no such folder. Name the registry with --registry DIR or LASTCALL_REGISTRY; \
+             `lastcall contract add FILE` begins a new one",
+            dir.display()
+        );
+    }
+    let mut files = RegistryFiles::new();
+    let mut stack = vec![(dir.to_path_buf(), String::new(), 0usize)];
+    while let Some((folder, prefix, depth)) = stack.pop() {
+        let entries =
+            std::fs::read_dir(&folder).with_context(|| format!("{}: cannot be read", folder.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("{}: cannot be read", folder.display()))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+            let kind =
+                entry.file_type().with_context(|| format!("{}: cannot be read", entry.path().display()))?;
+            if kind.is_dir() {
+                if depth < MAX_FOLDERS && wants_file(&format!("{path}/x.json")) {
+                    stack.push((entry.path(), path, depth + 1));
+                }
+            } else if wants_file(&path) {
+                if kind.is_symlink() {
+                    tell!("note: {} is a symbolic link and is not read", entry.path().display());
+                    continue;
+                }
+                if files.len() >= MAX_FILES {
+                    bail!("{}: more than {MAX_FILES} files, this is no registry", dir.display());
+                }
+                files.insert(path, read_text(&entry.path())?);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The text of a file, up to the size of a document.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
+    let size = std::fs::metadata(path).with_context(|| format!("{}: cannot be read", path.display()))?.len();
+    if usize::try_from(size).unwrap_or(usize::MAX) > MAX_DOCUMENT_BYTES {
+        bail!("{}: {size} bytes, more than {MAX_DOCUMENT_BYTES}; split the file", path.display());
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    String::from_utf8(bytes).with_context(|| format!("{}: not UTF-8; save the file as UTF-8", path.display()))
+}
+
+/// Standard input, up to the same size as a file. What is longer is refused by the parser, by its length.
+pub fn read_stdin() -> anyhow::Result<String> {
+    let limit = u64::try_from(MAX_DOCUMENT_BYTES).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    std::io::stdin()
+        .lock()
+        .take(limit.saturating_add(1))
+        .read_to_string(&mut text)
+        .context("standard input: cannot be read as UTF-8")?;
+    Ok(text)
+}
+
+/// Writes beside, then renames over: a reader sees the old file or the new one.
+pub fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    let failed = || format!("{}: cannot be written", path.display());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).with_context(failed)?;
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("file");
+    let beside = folder.join(format!(".{name}.{}", std::process::id()));
+    let written = std::fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        // What is left of a failed write; its own failure changes nothing.
+        drop(std::fs::remove_file(&beside));
+    }
+    written.with_context(failed)
+}

@@ -1,0 +1,105 @@
+//! `--require-bump`: whether the step between two version numbers is as big as the changes ask for.
+
+use anyhow::bail;
+use lastcall_diff::Bump;
+
+use super::sides::Side;
+
+/// The answer.
+pub struct Step {
+    /// Whether it is big enough.
+    pub enough: bool,
+    /// Why, and what would be.
+    pub sentence: String,
+}
+
+/// Holds the step between two contracts of one tool against what the changes ask for.
+///
+/// # Errors
+/// A side is no contract of a registry, they are of two tools, or a version is no X.Y.Z.
+pub fn check(before: &Side, after: &Side, wanted: Bump) -> anyhow::Result<Step> {
+    let (Some((tool, old)), Some((other, new))) = (before.version(), after.version()) else {
+        bail!("--require-bump needs two contract ids, tool_id@version: a file has no version number");
+    };
+    if tool != other {
+        bail!("--require-bump needs two versions of one tool, not {} and {}", before.label, after.label);
+    }
+    let (Some(a), Some(b)) = (numbers(old), numbers(new)) else {
+        bail!("--require-bump reads versions X.Y.Z, not {old} and {new}");
+    };
+    let step = step(a, b);
+    let enough = step >= wanted;
+    let said = match step {
+        Bump::None => format!("{new} is not after {old}"),
+        step => format!("{new} is a {step} step from {old}"),
+    };
+    let sentence = if enough {
+        format!("{said}, and the changes ask for {}", asked(wanted))
+    } else {
+        let [major, minor, patch] = least(a, wanted);
+        format!(
+            "{said}, but the changes ask for {}: publish it as {major}.{minor}.{patch} or later",
+            asked(wanted)
+        )
+    };
+    Ok(Step { enough, sentence })
+}
+
+fn asked(bump: Bump) -> String {
+    match bump {
+        Bump::None => "none".to_owned(),
+        bump => format!("a {bump} one"),
+    }
+}
+
+fn numbers(version: &str) -> Option<[u64; 3]> {
+    let main = version.split(['-', '+']).next()?;
+    let parts: Option<Vec<u64>> = main.split('.').map(|part| part.parse().ok()).collect();
+    parts?.try_into().ok()
+}
+
+/// The step from one version to another. Below 1.0.0 the second number counts as the first one and the third as the
+/// second, as Cargo and npm read it: SemVer promises nothing there.
+fn step(a: [u64; 3], b: [u64; 3]) -> Bump {
+    if b <= a {
+        return Bump::None;
+    }
+    let first = (0..3).find(|n| a[*n] != b[*n]).unwrap_or(2);
+    match (first, a[0]) {
+        (0, _) | (1, 0) => Bump::Major,
+        (1, _) | (2, 0) => Bump::Minor,
+        _ => Bump::Patch,
+    }
+}
+
+/// The smallest version that is such a step.
+fn least(a: [u64; 3], wanted: Bump) -> [u64; 3] {
+    let [major, minor, patch] = a;
+    match (wanted, major) {
+        (Bump::Major, 0) => [0, minor.saturating_add(1), 0],
+        (Bump::Major, _) => [major.saturating_add(1), 0, 0],
+        (Bump::Minor, 1..) => [major, minor.saturating_add(1), 0],
+        _ => [major, minor, patch.saturating_add(1)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest version that is asked for is a step of that size, and the one before it is not.
+    #[test]
+    fn the_least_version_is_enough() {
+        for a in [[0, 0, 1], [0, 3, 9], [1, 0, 0], [2, 9, 9], [10, 0, 3]] {
+            for wanted in [Bump::Patch, Bump::Minor, Bump::Major] {
+                assert!(step(a, least(a, wanted)) >= wanted, "{a:?} {wanted}");
+            }
+            assert_eq!(step(a, a), Bump::None);
+            assert_eq!(step(least(a, Bump::Major), a), Bump::None, "backwards is no step");
+        }
+        assert_eq!(step([1, 2, 3], [1, 2, 4]), Bump::Patch);
+        assert_eq!(step([1, 9, 9], [1, 10, 0]), Bump::Minor);
+        assert_eq!(step([0, 1, 0], [0, 2, 0]), Bump::Major);
+        assert_eq!((numbers("1.2"), numbers("1.2.3-rc.1")), (None, Some([1, 2, 3])));
+    }
+}

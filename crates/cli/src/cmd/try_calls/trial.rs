@@ -1,0 +1,276 @@
+//! A trial: every call of a source under one pair, counted. Used by `try`, and by `plan register`, which stores it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use lastcall_compare::{PreparedPair, compare};
+use lastcall_contract::{Contract, Definition};
+use lastcall_decision::Plan;
+use lastcall_diff::same_but_for_text;
+use lastcall_event::{CallRecord, Preset, Record, Text, calls_in, decode};
+use lastcall_ledger::Ledger;
+use lastcall_report::TryReport;
+
+use super::counts::{Counts, Showing, Told};
+use super::{archive, files};
+
+/// What is tried, and how much of it is told.
+pub struct Trial<'a> {
+    /// The pair.
+    pub pair: &'a PreparedPair,
+    /// Its current contract.
+    pub old: &'a Contract,
+    /// Its candidate.
+    pub new: &'a Contract,
+    /// How the two are named in the report.
+    pub labels: (&'a str, &'a str),
+    /// The tool's id in the calls, where it is not the name.
+    pub tool: Option<&'a str>,
+    /// Both are contracts with ids of their own: a call names them by these ids, or means others.
+    pub registered: bool,
+    /// How much of each call is shown.
+    pub showing: Showing,
+    /// What a burn-in would have been held against.
+    pub plan: Option<&'a Plan>,
+}
+
+/// What has been read so far.
+struct Seen<'a> {
+    trial: &'a Trial<'a>,
+    by_tool: BTreeMap<String, Counts>,
+    /// Reason code → how many, and the first.
+    undecodable: BTreeMap<&'static str, (u64, String)>,
+    others: u64,
+    /// Rows of another candidate, which were not taken.
+    foreign_rows: u64,
+}
+
+/// Tools that are counted apart; hostile ids beyond share a row.
+const MAX_TOOLS: usize = 256;
+
+impl Trial<'_> {
+    /// Tries the calls of a file, a folder or standard input.
+    ///
+    /// # Errors
+    /// Nothing can be read, or no call is of the tool while there are others.
+    pub fn of_files(&self, path: &Path, preset: Option<Preset>) -> anyhow::Result<TryReport> {
+        let mut seen = self.seen();
+        let files = files::list(path)?;
+        let (several, mut broken) = (files.len() > 1, Vec::new());
+        for file in &files {
+            let label = files::label(file);
+            let read =
+                files::for_each_record(file, |bytes, number| seen.record(bytes, preset, &label, number));
+            if let Err(error) = read {
+                if !several {
+                    return Err(error).with_context(|| format!("cannot read {label}"));
+                }
+                broken.push(format!("{label} could not be read to its end: {error}"));
+            }
+        }
+        if several && broken.len() == files.len() {
+            bail!(
+                "none of {} files can be read; the first: {}",
+                files.len(),
+                broken.first().map_or("", |b| b)
+            );
+        }
+        let Seen { by_tool, undecodable, others, foreign_rows, .. } = seen;
+        let (counts, other_calls, mut notes) = self.choose(by_tool)?;
+        notes.extend(text_changes(&self.old.definition, &self.new.definition));
+        for (code, (count, first)) in &undecodable {
+            notes.push(format!("could not be decoded ({code}): {count}; the first: {first}"));
+        }
+        let unread = broken.len() as u64;
+        notes.extend(broken);
+        if others > 0 {
+            notes.push(format!("{others} records are no calls (clock, coverage, loss)"));
+        }
+        notes.extend(self.foreign(foreign_rows));
+        let undecodable = undecodable.values().map(|(n, _)| n).sum::<u64>() + unread;
+        Ok(self.told(counts, path.display().to_string(), other_calls, undecodable, notes))
+    }
+
+    /// Tries the archived calls of a ledger: those of the tool, each call id once, without what was planted.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn of_ledger(&self, ledger: &Ledger) -> anyhow::Result<TryReport> {
+        let id = |contract: &Contract| contract.id.rsplit_once('@').map(|(tool, _)| tool.to_owned());
+        let tool = match self.tool {
+            Some(tool) => tool.to_owned(),
+            None => id(self.old).unwrap_or_else(|| self.old.definition.name.clone()),
+        };
+        let current = self.registered.then_some(self.old.id.as_str());
+        let mut seen = self.seen();
+        let mut unreadable = 0;
+        let left = archive::for_each_call(ledger, &tool, current, |row, place| match row.decode() {
+            Ok(call) => seen.call(call, place),
+            Err(_) => unreadable += 1,
+        })
+        .map_err(|error| archive::told(ledger, error))?;
+        let Seen { mut by_tool, foreign_rows, .. } = seen;
+        let mut notes = left.notes(current);
+        if unreadable > 0 {
+            notes.push(format!(
+                "{unreadable} archived records are no calls any more; `lastcall ledger verify`"
+            ));
+        }
+        notes.extend(text_changes(&self.old.definition, &self.new.definition));
+        notes.extend(self.foreign(foreign_rows));
+        let counts = by_tool.remove(&tool).unwrap_or_default();
+        let other_calls = left.other_tools + left.other_contract;
+        Ok(self.told(counts, format!("ledger {}", ledger.place()), other_calls, unreadable, notes))
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        Seen {
+            trial: self,
+            by_tool: BTreeMap::new(),
+            undecodable: BTreeMap::new(),
+            others: 0,
+            foreign_rows: 0,
+        }
+    }
+
+    fn foreign(&self, rows: u64) -> Option<String> {
+        let what = "calls were mirrored to other candidates; of these only the arguments were held against";
+        (rows > 0).then(|| format!("{rows} {what} {}", self.new.id))
+    }
+
+    fn told(
+        &self,
+        counts: Counts,
+        source: String,
+        other_calls: u64,
+        undecodable: u64,
+        notes: Vec<String>,
+    ) -> TryReport {
+        let told = Told {
+            tool: self.old.definition.name.clone(),
+            old: self.labels.0.to_owned(),
+            new: self.labels.1.to_owned(),
+            source,
+            epoch: self.pair.epoch().as_str().to_owned(),
+            other_calls,
+            undecodable,
+            notes,
+        };
+        counts.report(told, self.plan)
+    }
+
+    /// The calls of the tool that was asked for; else of the definitions' names; else of the only tool there is.
+    fn choose(&self, mut by_tool: BTreeMap<String, Counts>) -> anyhow::Result<(Counts, u64, Vec<String>)> {
+        let (old, new) = (&self.old.definition.name, &self.new.definition.name);
+        let of_id = self.registered.then(|| self.old.id.rsplit_once('@')).flatten();
+        // the old name before the new one: calls under a new name are none of the old contract
+        let wanted: Vec<String> = match self.tool {
+            Some(tool) => vec![tool.to_owned()],
+            None => {
+                of_id.into_iter().map(|(tool, _)| tool.to_owned()).chain([old.clone(), new.clone()]).collect()
+            }
+        };
+        let total: u64 = by_tool.values().map(|c| c.calls).sum();
+        let mut notes = Vec::new();
+        let found: Vec<String> = wanted.iter().filter(|w| by_tool.contains_key(*w)).cloned().collect();
+        let chosen = match (found.as_slice(), by_tool.len()) {
+            ([], 0) => None,
+            ([], _) => {
+                let mut names: Vec<&str> = by_tool.keys().map(String::as_str).take(12).collect();
+                names.sort_unstable();
+                bail!(
+                    "no call of {} among {total} calls; the calls are of: {}. If one of these is the same tool, name it with --tool",
+                    wanted.first().map_or("", String::as_str),
+                    names.join(", ")
+                );
+            }
+            ([first, ..], _) => {
+                if first == new && first != old && self.tool.is_none() {
+                    notes.push(format!("no call of {old}; taken are those of {first}, the new name"));
+                }
+                Some(first.clone())
+            }
+        };
+        let counts = chosen.and_then(|name| by_tool.remove(&name)).unwrap_or_default();
+        let other_calls = total - counts.calls;
+        Ok((counts, other_calls, notes))
+    }
+}
+
+impl Seen<'_> {
+    fn record(&mut self, bytes: Option<&[u8]>, preset: Option<Preset>, label: &str, number: u64) {
+        let place = || format!("{label}:{number}");
+        let Some(bytes) = bytes else {
+            self.undecodable.entry("too_long").or_insert_with(|| (0, place())).0 += 1;
+            return;
+        };
+        let preset = preset.unwrap_or_else(|| Preset::sniff(bytes));
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        let inside = if preset == Preset::Provider { calls_in(text) } else { Vec::new() };
+        if inside.is_empty() {
+            self.line(bytes, preset, &place());
+        }
+        for call in inside {
+            self.line(call.as_bytes(), preset, &place());
+        }
+    }
+
+    fn line(&mut self, bytes: &[u8], preset: Preset, place: &str) {
+        match decode(bytes, preset).map(|decoded| decoded.record) {
+            Ok(Record::Call(call)) => self.call(*call, place),
+            Ok(_) => self.others += 1,
+            Err(error) if error.code == "not_a_call" => self.others += 1,
+            Err(error) => {
+                let list = bytes.trim_ascii_start().first() == Some(&b'[');
+                let hint = if list { "; name the file .json, or make lines with jq -c '.[]'" } else { "" };
+                let text = || format!("{place}: {}{hint}", error.message);
+                self.undecodable.entry(error.code).or_insert_with(|| (0, text())).0 += 1;
+            }
+        }
+    }
+
+    fn call(&mut self, mut call: CallRecord<'_>, place: &str) {
+        let candidate = self.trial.pair.candidate_id();
+        if self.trial.registered {
+            if !call.candidates.is_empty() && !call.candidates.iter().any(|c| *c.contract_id == *candidate) {
+                // what another candidate made of it says nothing about this one
+                call.candidates.clear();
+                call.mirrored = false;
+                self.foreign_rows += 1;
+            }
+        } else if let [only] = call.candidates.as_mut_slice() {
+            only.contract_id = Text::from(candidate.to_owned());
+        }
+        if !self.by_tool.contains_key(&*call.tool_id) && self.by_tool.len() < MAX_TOOLS {
+            self.by_tool.insert(call.tool_id.to_string(), Counts::default());
+        }
+        let key = if self.by_tool.contains_key(&*call.tool_id) { &*call.tool_id } else { "(more tools)" };
+        let got = compare(self.trial.pair, &call);
+        self.by_tool.entry(key.to_owned()).or_default().add(self.trial.showing, &call, &got, place);
+    }
+}
+
+/// What the model reads and a replay does not show: these calls were made from the old text.
+fn text_changes(old: &Definition, new: &Definition) -> Vec<String> {
+    let mut parts = Vec::new();
+    if old.name != new.name {
+        parts.push(format!("the name ({} → {})", old.name, new.name));
+    }
+    if old.description != new.description || old.title != new.title {
+        parts.push("the description".to_owned());
+    }
+    if old.input_schema != new.input_schema && same_but_for_text(&old.input_schema, &new.input_schema) {
+        parts.push("the text of arguments".to_owned());
+    }
+    if old.annotations != new.annotations {
+        parts.push("the annotations".to_owned());
+    }
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "also changed: {}; calls that models made from the old text say nothing about that",
+        parts.join(", ")
+    )]
+}

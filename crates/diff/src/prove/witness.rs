@@ -1,0 +1,93 @@
+//! A value that refutes a containment, and the two validations that confirm it.
+
+use jsonschema::error::ValidationErrorKind;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::eval::all_hold;
+use super::ir::Literal;
+use super::{Model, Operand};
+use crate::WitnessFrom;
+
+/// Work in units of one JSON node that one question may spend on judging values.
+const WORK: usize = 300_000;
+
+/// A value that `sub` accepts and `sup` refuses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Witness {
+    /// The value, shrunk (a recorded one is kept as it was sent).
+    pub value: Value,
+    /// Where it came from.
+    pub from: WitnessFrom,
+    /// The keyword of `sup` that refuses it.
+    pub keyword: String,
+    /// Where in the value, a JSON Pointer.
+    pub pointer: String,
+    /// Where in `sup` the keyword stands, a JSON Pointer; empty where the whole schema refuses.
+    pub location: String,
+}
+
+/// One question.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub sub: &'a Operand,
+    pub sup: &'a Operand,
+    pub model: Model,
+}
+
+impl Question<'_> {
+    /// Whether the value refutes the containment in this model: the validators of both schemas say so, and the second
+    /// validation does not contradict.
+    pub fn refuted_by(&self, value: &Value) -> bool {
+        if self.sub.fills_unknown() || self.sup.fills_unknown() {
+            return false;
+        }
+        if !self.sub.accepts(value)
+            || self.sup.accepts(value)
+            || self.model == Model::Declared && !self.sub.declares(value)
+        {
+            return false;
+        }
+        let goal = [Literal::yes(self.sub.meaning()), Literal::no(self.sup.meaning())];
+        match all_hold(&goal, value).0 {
+            Some(agrees) => agrees,
+            None if self.sub.contested() || self.sup.contested() => false,
+            // Only what is not modelled may go without the second opinion; and a pattern that may go back could have given
+            // up where no error shows it.
+            None => {
+                let modelled = self.sub.is_modelled() && self.sup.is_modelled();
+                !modelled && !self.sub.may_give_up() && !self.sup.may_give_up()
+            }
+        }
+    }
+
+    /// How many values may be judged: large schemas are slow to judge by.
+    pub fn affordable(&self, wanted: u32) -> u32 {
+        let size = self.sub.size() + self.sup.size();
+        wanted.min(u32::try_from(WORK / size.max(1)).unwrap_or(u32::MAX).max(8))
+    }
+
+    /// The witness for a value that refutes: of its refusals the deepest, and of those the first.
+    pub fn witness(&self, value: Value, from: WitnessFrom) -> Witness {
+        let mut best: Option<(usize, String, String, String)> = None;
+        for error in self.sup.validator().iter_errors(&self.sup.seen(&value)).take(64) {
+            let pointer = error.instance_path().as_str();
+            let depth = pointer.matches('/').count();
+            if best.as_ref().is_none_or(|(d, ..)| depth > *d) {
+                let location = error.schema_path().as_str().to_owned();
+                best = Some((depth, error.kind().keyword().to_owned(), pointer.to_owned(), location));
+            }
+        }
+        let (_, keyword, pointer, location) = best.unwrap_or_default();
+        Witness { value, from, keyword, pointer, location }
+    }
+}
+
+pub(super) fn gave_up(error: &jsonschema::ValidationError<'_>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::BacktrackLimitExceeded { .. })
+}
+
+/// Whether a value is accepted by `sub`, refused by `sup` and belongs to the model.
+pub fn is_witness(sub: &Operand, sup: &Operand, model: Model, value: &Value) -> bool {
+    Question { sub, sup, model }.refuted_by(value)
+}
