@@ -110,15 +110,18 @@ fn masked(error: &serde_json::Error) -> String {
 
 /// Reads one message.
 pub fn decode<'a>(bytes: &'a [u8], preset: Preset) -> Result<Decoded<'a>, DecodeError> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            return fail(
-                "not_utf8",
-                format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()),
-            );
-        }
-    };
+    decode_text(text(bytes)?, preset)
+}
+
+/// The text of a message.
+pub fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).or_else(|error| {
+        fail("not_utf8", format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()))
+    })
+}
+
+/// Reads the text of one message.
+pub fn decode_text<'a>(text: &'a str, preset: Preset) -> Result<Decoded<'a>, DecodeError> {
     match preset {
         Preset::Native => native(parse(text)?),
         Preset::Interceptor => interceptor(parse(text)?),

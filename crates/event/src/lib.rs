@@ -9,7 +9,7 @@ mod record;
 mod schema;
 mod time;
 
-pub use decode::{DecodeError, Decoded, Preset, decode};
+pub use decode::{DecodeError, Decoded, Preset, decode, decode_text, text};
 pub use provider::{NO_TIME, calls_in};
 pub use record::{
     CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Interval, Json, Loss,

@@ -14,8 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::LedgerError;
 use crate::files::{
-    self, BATCH, BATCH_BYTES, FileBytes, Output, columns, name_builder, record_builder, text_builder,
-    utc_builder, utc_ms,
+    self, BATCH, FileBytes, Output, Paged, columns, name_builder, text_builder, utc_builder, utc_ms,
 };
 use crate::rows::{CallRow, Position};
 use crate::wire;
@@ -42,7 +41,7 @@ columns!(Columns {
     trace_id: StringBuilder = text_builder(), DataType::Utf8, true, Text;
     cohort: StringBuilder = name_builder(), DataType::Utf8, true, Few;
     preset: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    record: StringBuilder = record_builder(), DataType::Utf8, false, Text;
+    record: Paged = Paged, DataType::Utf8, false, Text;
     salt: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), false, Random;
 });
 
@@ -72,7 +71,6 @@ pub struct CallRef<'a> {
 pub struct CallsWriter {
     columns: Columns,
     gathered: usize,
-    gathered_bytes: usize,
     output: Output,
 }
 
@@ -81,8 +79,7 @@ impl Default for CallsWriter {
         Self {
             columns: Columns::new(),
             gathered: 0,
-            gathered_bytes: 0,
-            output: Output::new(Columns::schema(), files::properties(Columns::SHAPES)),
+            output: Output::new(Columns::schema(), files::properties(Columns::SHAPES)).with_pages("record"),
         }
     }
 }
@@ -116,11 +113,10 @@ impl CallsWriter {
         c.trace_id.append_option(e.trace_id.as_deref());
         c.cohort.append_option(e.cohort.as_deref());
         c.preset.append_value(row.preset.as_str());
-        c.record.append_value(row.record);
         c.salt.append_value(row.salt).map_err(odd)?;
+        self.output.append_text(row.record)?;
         self.gathered += 1;
-        self.gathered_bytes += row.record.len();
-        if self.gathered >= BATCH || self.gathered_bytes >= BATCH_BYTES {
+        if self.gathered >= BATCH {
             self.flush()?;
         }
         Ok(commitment(row.salt, row.record))
@@ -128,15 +124,15 @@ impl CallsWriter {
 
     fn flush(&mut self) -> Result<(), LedgerError> {
         if self.gathered > 0 {
-            (self.gathered, self.gathered_bytes) = (0, 0);
-            self.output.write(self.columns.finish())?;
+            self.gathered = 0;
+            self.output.write(&self.columns.finish())?;
         }
         Ok(())
     }
 
     /// Bytes held in memory, about.
     pub fn held(&self) -> usize {
-        self.output.held() + self.gathered_bytes + self.gathered * 500
+        self.output.held() + self.gathered * 500
     }
 
     /// The file; `None` when there is no row. The writer is empty afterwards.

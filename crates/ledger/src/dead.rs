@@ -78,7 +78,7 @@ impl DeadWriter {
     fn flush(&mut self) -> Result<(), LedgerError> {
         if self.gathered > 0 {
             (self.gathered, self.gathered_bytes) = (0, 0);
-            self.output.write(self.columns.finish())?;
+            self.output.write(&self.columns.finish())?;
         }
         Ok(())
     }

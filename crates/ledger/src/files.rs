@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, NullArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use lastcall_contract::Digest;
-use parquet::arrow::ArrowWriter;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::add_encoded_arrow_schema_to_metadata;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::entry::FileRef;
 use crate::error::LedgerError;
+use crate::pages::Pages;
 use crate::store::Store;
 
 /// How a column's values look: decides dictionary, statistics and compression.
@@ -77,49 +80,116 @@ pub struct FileBytes {
     pub rows: u64,
 }
 
-/// A Parquet file that grows in memory, batch by batch.
+/// A Parquet file that grows in memory, batch by batch: one row group.
 pub(crate) struct Output {
-    writer: Option<ArrowWriter<Vec<u8>>>,
+    open: Option<OpenFile>,
     schema: SchemaRef,
     properties: WriterProperties,
+    /// The column that is written page by page, past Arrow.
+    paged: Option<usize>,
     rows: u64,
 }
 
+struct OpenFile {
+    file: SerializedFileWriter<Vec<u8>>,
+    columns: Vec<ArrowColumnWriter>,
+    pages: Pages,
+}
+
+fn unwritable(e: impl std::fmt::Display) -> LedgerError {
+    LedgerError::unreadable("a data file", e)
+}
+
 impl Output {
-    pub(crate) fn new(schema: SchemaRef, properties: WriterProperties) -> Self {
-        Self { writer: None, schema, properties, rows: 0 }
+    pub(crate) fn new(schema: SchemaRef, mut properties: WriterProperties) -> Self {
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        Self { open: None, schema, properties, paged: None, rows: 0 }
     }
 
-    pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), LedgerError> {
-        let fail = |e: &dyn std::fmt::Display| LedgerError::unreadable("a data file", e);
-        let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(|e| fail(&e))?;
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
+    /// With a column, all of it texts, that [`Self::append_text`] fills.
+    pub(crate) fn with_pages(self, column: &str) -> Self {
+        let paged = self.schema.index_of(column).ok();
+        Self { paged, ..self }
+    }
+
+    fn open(&mut self) -> Result<&mut OpenFile, LedgerError> {
+        match &mut self.open {
+            Some(open) => Ok(open),
             none => {
-                let options = ArrowWriterOptions::new().with_properties(self.properties.clone());
-                let made = ArrowWriter::try_new_with_options(Vec::new(), self.schema.clone(), options);
-                none.insert(made.map_err(|e| fail(&e))?)
+                let parquet = ArrowSchemaConverter::new().convert(&self.schema).map_err(unwritable)?;
+                let properties = Arc::new(self.properties.clone());
+                let file = SerializedFileWriter::new(Vec::new(), parquet.root_schema_ptr(), properties)
+                    .map_err(unwritable)?;
+                let factory = ArrowRowGroupWriterFactory::new(&file, self.schema.clone());
+                let columns = factory.create_column_writers(0).map_err(unwritable)?;
+                Ok(none.insert(OpenFile { file, columns, pages: Pages::new() }))
             }
-        };
-        self.rows += batch.num_rows() as u64;
-        writer.write(&batch).map_err(|e| fail(&e))
+        }
+    }
+
+    /// Adds a row's text to the column that is written page by page.
+    pub(crate) fn append_text(&mut self, text: &str) -> Result<(), LedgerError> {
+        self.open()?.pages.append(text).map_err(unwritable)
+    }
+
+    pub(crate) fn write(&mut self, columns: &[ArrayRef]) -> Result<(), LedgerError> {
+        let (schema, paged) = (self.schema.clone(), self.paged);
+        self.rows += columns.first().map_or(0, |c| c.len() as u64);
+        let mut writers = self.open()?.columns.iter_mut();
+        for (index, (field, array)) in schema.fields().iter().zip(columns).enumerate() {
+            if paged == Some(index) {
+                writers.next();
+                continue;
+            }
+            for leaf in compute_leaves(field, array).map_err(unwritable)? {
+                let writer =
+                    writers.next().ok_or_else(|| unwritable("it has more columns than its schema"))?;
+                writer.write(&leaf).map_err(unwritable)?;
+            }
+        }
+        Ok(())
     }
 
     /// Bytes that it holds in memory, about.
     pub(crate) fn held(&self) -> usize {
-        self.writer.as_ref().map_or(0, |writer| writer.memory_size() + writer.inner().len())
+        let columns =
+            |open: &OpenFile| open.columns.iter().map(ArrowColumnWriter::memory_size).sum::<usize>();
+        self.open.as_ref().map_or(0, |open| open.pages.held() + columns(open))
     }
 
     /// The file; `None` when no row was written.
     pub(crate) fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
-        let Some(mut writer) = self.writer.take() else { return Ok(None) };
+        let pages = self.held();
+        let Some(OpenFile { mut file, columns, pages: mut paged }) = self.open.take() else {
+            return Ok(None);
+        };
         // the pages are copied to the file's end only now: once, not again and again while it grows
-        let pages = writer.memory_size();
-        writer.inner_mut().reserve(pages);
+        file.inner_mut().reserve(pages);
         let rows = std::mem::take(&mut self.rows);
-        let bytes = writer.into_inner().map_err(|e| LedgerError::unreadable("a data file", e))?;
+        let leaves = file.schema_descr().columns().to_vec();
+        let own = self.paged.and_then(|index| self.schema.fields().get(index)).map(|field| field.name());
+        let mut group = file.next_row_group().map_err(unwritable)?;
+        for (writer, leaf) in columns.into_iter().zip(leaves) {
+            if own.is_some_and(|name| leaf.path().string() == *name) {
+                paged.append_to(&mut group, leaf).map_err(unwritable)?;
+            } else {
+                let chunk = writer.close().map_err(unwritable)?;
+                chunk.append_to_row_group(&mut group).map_err(unwritable)?;
+            }
+        }
+        group.close().map_err(unwritable)?;
+        let bytes = file.into_inner().map_err(unwritable)?;
         let sha256 = Digest::of(&bytes);
         Ok(Some(FileBytes { bytes: Bytes::from(bytes), sha256, rows }))
+    }
+}
+
+/// Stands for a column that is written page by page.
+pub(crate) struct Paged;
+
+impl Paged {
+    pub(crate) fn finish(&mut self) -> NullArray {
+        NullArray::new(0)
     }
 }
 
@@ -208,18 +278,10 @@ pub(crate) fn utc_ms() -> arrow_schema::DataType {
 }
 
 /// Bytes of a page before compression: what is gathered, encoded and compressed stays in the processor's cache.
-const PAGE: usize = 256 << 10;
+pub(crate) const PAGE: usize = 256 << 10;
 
 /// Rows that are gathered before they are encoded.
 pub(crate) const BATCH: usize = 512;
-
-/// Bytes of records that are gathered before they are encoded.
-pub(crate) const BATCH_BYTES: usize = 512 << 10;
-
-/// A builder of whole records, with room for a batch: growing from nothing each time costs more than the room.
-pub(crate) fn record_builder() -> arrow_array::builder::StringBuilder {
-    arrow_array::builder::StringBuilder::with_capacity(BATCH, BATCH_BYTES + (64 << 10))
-}
 
 /// A builder of ids, with room for a batch.
 pub(crate) fn text_builder() -> arrow_array::builder::StringBuilder {

@@ -14,6 +14,7 @@ mod files;
 mod ledger;
 pub mod named;
 pub mod names;
+mod pages;
 pub mod position;
 mod results;
 pub mod rows;

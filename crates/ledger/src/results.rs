@@ -187,7 +187,7 @@ impl ResultsWriter {
     fn flush(&mut self) -> Result<(), LedgerError> {
         if self.gathered > 0 {
             self.gathered = 0;
-            self.output.write(self.columns.finish())?;
+            self.output.write(&self.columns.finish())?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lastcall_ledger::position::{NextOffset, Offset};
+use memchr::memchr;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The longest line that is read whole, unless told otherwise: 64 MiB.
@@ -37,9 +38,12 @@ pub struct Line<'a> {
     pub prefix: Option<u128>,
 }
 
-/// Reads lines one after another. One buffer, used again.
+/// Reads lines one after another. A line that lies whole in the input's buffer is given as it lies there.
 pub struct LineReader {
     input: Box<dyn BufRead + Send>,
+    /// Bytes of the input's buffer that the last line was given from.
+    given: usize,
+    /// A line that crosses the buffer's end.
     line: Vec<u8>,
     offset: i64,
     limit: usize,
@@ -107,6 +111,7 @@ impl LineReader {
         };
         Ok(Self {
             input,
+            given: 0,
             line: Vec::new(),
             offset: 0,
             limit: DEFAULT_LIMIT,
@@ -119,7 +124,8 @@ impl LineReader {
     }
 
     /// The text itself, uncompressed, for input that is not lines.
-    pub fn into_input(self) -> Box<dyn BufRead + Send> {
+    pub fn into_input(mut self) -> Box<dyn BufRead + Send> {
+        self.input.consume(self.given);
         self.input
     }
 
@@ -174,6 +180,7 @@ impl LineReader {
 
     /// Skips the first bytes, hashing them. `false`: the text is shorter.
     pub fn skip_to(&mut self, next: NextOffset) -> io::Result<bool> {
+        self.input.consume(std::mem::take(&mut self.given));
         while self.offset < next.0 {
             let buffer = match self.input.fill_buf() {
                 Ok(buffer) => buffer,
@@ -195,32 +202,50 @@ impl LineReader {
 
     /// The next line; `None` at the end. The end may be temporary: a file that grows gives more later.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.input.consume(std::mem::take(&mut self.given));
         self.line.clear();
         let limit = self.limit as u64 + 2;
-        if let Err(error) = self.input.by_ref().take(limit).read_until(b'\n', &mut self.line) {
+        let inside = match self.input.fill_buf() {
+            Ok([]) => return Ok(None),
+            Ok(buffer) => memchr(b'\n', buffer).map_or(0, |at| at + 1),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => return Err(self.explain(error)),
+        };
+        self.given = if inside as u64 <= limit { inside } else { 0 };
+        if self.given == 0
+            && let Err(error) = self.input.by_ref().take(limit).read_until(b'\n', &mut self.line)
+        {
             return Err(self.explain(error));
         }
-        if self.line.is_empty() {
-            return Ok(None);
-        }
-        let mut raw = self.line.len() as u64;
-        let mut terminated = self.line.last() == Some(&b'\n');
-        let cut = !terminated && raw == limit;
-        if (terminated || self.is_final || cut)
-            && let Some(hasher) = &mut self.hasher
-        {
-            hasher.update(&self.line);
-        }
+        let cut = self.line.len() as u64 == limit && self.line.last() != Some(&b'\n');
+        let (mut more, mut ended) = (0, false);
         if cut {
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(&self.line);
+            }
             self.line.truncate(KEPT.min(self.limit));
             self.line.shrink_to(KEPT);
-            let (more, ended) = self.skip_line()?;
-            raw += more;
-            terminated = ended;
+            (more, ended) = self.skip_line()?;
+            more += limit - self.line.len() as u64;
+        }
+        let line = match self.given {
+            0 => self.line.as_slice(),
+            given => self.input.fill_buf()?.get(..given).unwrap_or_default(),
+        };
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let raw = line.len() as u64 + more;
+        let terminated = ended || (!cut && line.last() == Some(&b'\n'));
+        if (terminated || self.is_final)
+            && !cut
+            && let Some(hasher) = &mut self.hasher
+        {
+            hasher.update(line);
         }
         let offset = Offset(self.offset);
         let next = offset.after(raw).ok_or_else(|| io::Error::other("the offset does not fit in 63 bits"))?;
-        let mut bytes = self.line.as_slice();
+        let mut bytes = line;
         let mut length = raw;
         if terminated {
             length -= 1;

@@ -234,12 +234,13 @@ impl Recorder {
                 b.blank += 1;
             });
         } else {
-            match lastcall_event::decode(bytes, self.spec.preset) {
-                Ok(decoded) => {
+            let text = lastcall_event::text(bytes);
+            match text.and_then(|text| Ok((text, lastcall_event::decode_text(text, self.spec.preset)?))) {
+                Ok((text, decoded)) => {
                     if let Some(open) = &mut self.open {
                         open.unknown_fields += u64::from(decoded.unknown_fields);
                     }
-                    self.decoded(position, &decoded.record, bytes)?;
+                    self.decoded(position, &decoded.record, text)?;
                 }
                 Err(error) => self.dead(position, bytes, length, error.code, &error.message, received)?,
             }
@@ -296,9 +297,9 @@ impl Recorder {
         Ok(())
     }
 
-    fn decoded(&mut self, position: Position, record: &Record<'_>, bytes: &[u8]) -> Result<(), RecordError> {
+    fn decoded(&mut self, position: Position, record: &Record<'_>, text: &str) -> Result<(), RecordError> {
         match record {
-            Record::Call(call) => return self.call(position, call, bytes),
+            Record::Call(call) => return self.call(position, call, text),
             Record::Coverage(row) => {
                 self.count(|b| {
                     b.other += 1;
@@ -361,9 +362,7 @@ impl Recorder {
         });
     }
 
-    fn call(&mut self, position: Position, call: &CallRecord<'_>, bytes: &[u8]) -> Result<(), RecordError> {
-        // decoding has shown that it is UTF-8
-        let record = std::str::from_utf8(bytes).unwrap_or_default();
+    fn call(&mut self, position: Position, call: &CallRecord<'_>, record: &str) -> Result<(), RecordError> {
         let salt = self.salt()?;
         let call_key = first16(call.call_id.as_bytes());
         let envelope = &call.envelope;
