@@ -7,6 +7,7 @@ mod oracle;
 #[path = "../../../crates/diff/tests/oracle/random.rs"]
 mod random;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,9 @@ struct Counts {
     refuted: u64,
     unknown: u64,
     not_asked: u64,
-    unsound_proofs: u64,
-    unconfirmed_witnesses: u64,
+    panics: u64,
+    unsound: u64,
+    unconfirmed: u64,
     not_reflexive: u64,
     slowest_ms: f64,
 }
@@ -47,7 +49,11 @@ fn main() -> Result<()> {
     let mut rng = Rng::new(seed);
     while start.elapsed() < Duration::from_secs(seconds) {
         let (a, b) = pair(&real, &mut rng);
-        judge(&a, &b, &mut rng, &mut counts);
+        let judged = catch_unwind(AssertUnwindSafe(|| judge(&a, &b, &mut rng, &mut counts)));
+        if judged.is_err() {
+            counts.panics += 1;
+            println!("PANIC\n  a {a}\n  b {b}");
+        }
     }
     let figures = json!({
         "seconds": seconds,
@@ -58,9 +64,9 @@ fn main() -> Result<()> {
         "refuted": counts.refuted,
         "unknown": counts.unknown,
         "not_asked": counts.not_asked,
-        "panics": 0, // one would have ended this program
-        "unsound_proofs": counts.unsound_proofs,
-        "unconfirmed_witnesses": counts.unconfirmed_witnesses,
+        "panics": counts.panics,
+        "unsound": counts.unsound,
+        "unconfirmed": counts.unconfirmed,
         "not_reflexive": counts.not_reflexive,
         "slowest_ms": counts.slowest_ms,
     });
@@ -68,8 +74,10 @@ fn main() -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     std::fs::create_dir_all(target.join("figures"))?;
     std::fs::write(target.join("figures/fuzz.json"), format!("{figures:#}\n"))?;
-    if counts.unsound_proofs + counts.unconfirmed_witnesses > 0 {
-        bail!("a wrong answer: see above");
+    let wrong = counts.panics + counts.unsound + counts.unconfirmed + counts.not_reflexive;
+    println!("fuzz: {} pairs, {wrong} panics and wrong answers", counts.pairs);
+    if wrong > 0 {
+        bail!("a panic or a wrong answer: see above");
     }
     Ok(())
 }
@@ -160,7 +168,7 @@ fn judge(a: &Value, b: &Value, rng: &mut Rng, counts: &mut Counts) {
         Answer::Refuted(witness) => {
             counts.refuted += 1;
             if !boon_a.accepts(&witness.value) || boon_b.accepts(&witness.value) {
-                counts.unconfirmed_witnesses += 1;
+                counts.unconfirmed += 1;
                 println!("UNCONFIRMED {}\n  a {draft_a} {a}\n  b {draft_b} {b}", witness.value);
             }
         }
@@ -173,7 +181,7 @@ fn judge(a: &Value, b: &Value, rng: &mut Rng, counts: &mut Counts) {
                     _ => random::value(rng, 2),
                 };
                 if boon_a.accepts(&value) && !boon_b.accepts(&value) {
-                    counts.unsound_proofs += 1;
+                    counts.unsound += 1;
                     println!("UNSOUND {value}\n  a {draft_a} {a}\n  b {draft_b} {b}");
                     break;
                 }
