@@ -1,13 +1,12 @@
 //! A pair of contracts, prepared once: nothing is compiled per call.
 
-use lastcall_contract::{Contract, Digest};
+use lastcall_contract::{Contract, Decimal, Digest};
 use lastcall_diff::{Pattern, Place, PlaceKind, Rename, changed_places, inferred_renames, only_adds};
 use serde_json::{Value, json};
 
 use crate::COMPARATOR_VERSION;
 use crate::category::{Category, Severity};
 use crate::config::{AdapterMap, PairConfig, Patterns, Runtimes, Waiver};
-use crate::number::Decimal;
 use crate::side::Side;
 
 /// Why a pair cannot be compared.
