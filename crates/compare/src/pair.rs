@@ -81,6 +81,7 @@ pub struct PreparedPair {
     severities: Vec<Severity>,
     waivers: Vec<(Pattern, Waiver)>,
     public_places: Vec<Place>,
+    places_cut: bool,
     epoch: Digest,
 }
 
@@ -94,7 +95,8 @@ impl PreparedPair {
             return Err(PrepareError::Config { pointer, message });
         }
         let (old, new) = (Side::prepare(current)?, Side::prepare(candidate)?);
-        let public_places = changed_places(&old.doc, &new.doc);
+        let changed = changed_places(&old.doc, &new.doc);
+        let (public_places, places_cut) = (changed.places, changed.cut);
         let declared = config.renames.iter().map(|r| (r, None));
         let inferred = inferred_renames(&old.doc, &new.doc);
         let known = |r: &Rename| config.renames.iter().any(|d| d.from == r.from || d.to == r.to);
@@ -152,6 +154,7 @@ impl PreparedPair {
             renames,
             searches,
             public_places,
+            places_cut,
         })
     }
 
@@ -168,6 +171,11 @@ impl PreparedPair {
     /// The changed places, by index as in [`crate::Comparison::touched`].
     pub fn places(&self) -> &[Place] {
         &self.public_places
+    }
+
+    /// Whether the schemas change at more places than [`Self::places`] has: what lies beyond has no exposure.
+    pub fn places_cut(&self) -> bool {
+        self.places_cut
     }
 
     /// The digest of the epoch that this pair, configuration and comparator make.
