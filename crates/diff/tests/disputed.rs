@@ -84,6 +84,10 @@ fn multiples_of_decimals() {
     assert_eq!(refuted(&json!({"enum": [0.3, 0.35]}), &tenth, NEW), json!(0.35));
     unknown(&json!({"enum": [0.3]}), &json!({"not": tenth}), NEW);
     proven(&json!({"const": 0.4}), &tenth, NEW);
+    // A proof holds under both readings: 0.3 itself is disputed.
+    assert!(unknown(&json!({"multipleOf": 0.3}), &tenth, NEW).contains("multipleOf"));
+    proven(&json!({"multipleOf": 1.5}), &json!({"multipleOf": 0.5}), NEW);
+    proven(&json!({"type": "integer"}), &json!({"multipleOf": 0.01}), NEW);
     let value = refuted(&json!({"multipleOf": 0.1, "minimum": 0.3}), &json!({"multipleOf": 0.2}), NEW);
     assert_ne!(value, json!(0.3));
     refuted(&json!({"multipleOf": 0.01}), &json!({"multipleOf": 0.05}), NEW);

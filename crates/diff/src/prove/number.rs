@@ -133,6 +133,13 @@ pub(super) fn decimal(number: Num) -> Option<(i128, u32)> {
     }
 }
 
+/// Whether the number as a decimal is what its double holds, as with 1.5 and unlike 0.1.
+pub(super) fn is_dyadic(number: Num) -> bool {
+    decimal(number).is_some_and(|(digits, places)| {
+        5i128.checked_pow(places).is_some_and(|fives| digits % fives == 0 && digits.abs() < EXACT as i128)
+    })
+}
+
 /// Both numbers over one power of ten.
 pub(super) fn aligned(a: Num, b: Num) -> Option<(i128, i128)> {
     let ((a, a_places), (b, b_places)) = (decimal(a)?, decimal(b)?);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::choices::State;
 use super::{Outcome, Solver};
 use crate::prove::ir::Kind;
-use crate::prove::number::{EXACT, Num, aligned, decimal, doubles_beside, gcd, whole};
+use crate::prove::number::{EXACT, Num, aligned, decimal, doubles_beside, gcd, is_dyadic, whole};
 
 /// Numbers of a range up to which each is tried.
 const FEW: i128 = 64;
@@ -159,7 +159,11 @@ impl Solver<'_> {
                 None => Outcome::None,
             };
         }
-        let divides = |a: Num, b: Num| aligned(a, b).is_some_and(|(a, b)| b != 0 && a % b == 0);
+        // Of 0.3 and 0.1 that holds for decimals only: 0.3 is left to be found, and to be disputed.
+        let divides = |a: Num, b: Num| {
+            aligned(a, b)
+                .is_some_and(|(x, y)| y != 0 && x % y == 0 && (is_dyadic(a) && is_dyadic(b) || x == y))
+        };
         if range.multiple.iter().any(|a| range.not_multiple.iter().any(|b| divides(*a, *b))) {
             return Outcome::None;
         }
