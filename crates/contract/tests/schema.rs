@@ -252,6 +252,6 @@ fn patterns_of_ecma_262_that_do_not_compile() {
     for written in [r"^[\s\S]*$", r"^[^\s\S]$", r"a\x00b", r"[\x08]", "^😀$"] {
         let schema = json!({"type": "object", "properties": {"a": {"pattern": written}}});
         assert!(lastcall_contract::check_schema(&schema, Draft::Draft202012).is_ok(), "{written}");
-        assert!(lastcall_contract::validator_for(&schema, Draft::Draft202012).is_ok(), "{written}");
+        assert!(validator_for(&schema, Draft::Draft202012).is_ok(), "{written}");
     }
 }

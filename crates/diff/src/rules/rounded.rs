@@ -1,7 +1,7 @@
 //! Numbers that reading made one: integers beyond 64 bits and decimals beyond a double. Two schemas that differ in them
 //! alone look the same to every question asked of the values that were read; here the literals are held side by side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastcall_contract::{Decimal, Definition, SCHEMA_LISTS, SCHEMA_TABLES, rounded_numbers};
 use serde_json::Value;
@@ -41,7 +41,7 @@ impl Rounded {
     /// Of two schemas and their literals; old and new as values flow.
     pub fn of(old: (&Value, &Literals), new: (&Value, &Literals)) -> Self {
         let mut rounded = Self::default();
-        let places: std::collections::BTreeSet<&String> = old.1.keys().chain(new.1.keys()).collect();
+        let places: BTreeSet<&String> = old.1.keys().chain(new.1.keys()).collect();
         for at in places {
             let read = |side: (&Value, &Literals)| side.0.pointer(at).and_then(Value::as_f64);
             let written = |side: (&Value, &Literals)| {
