@@ -976,3 +976,65 @@ fn toolsets_are_surfaces() {
         assert!(said.code == 2 && said.err.contains(why), "{name}: {} {}", said.code, said.err);
     }
 }
+
+#[test]
+fn numbers_that_no_double_holds() {
+    let place = Place::new();
+    let bound = |literal: &str| {
+        let argument = format!("{{\"type\": \"integer\", \"minimum\": {literal}}}");
+        format!(
+            "{{\"name\": \"t\", \"description\": \"d\", \"inputSchema\": {{\"type\": \"object\", \
+             \"properties\": {{\"id\": {argument}}}}}}}"
+        )
+    };
+    for (old, new) in [
+        ("9007199254740992", "9007199254740993"),
+        ("18446744073709551617", "18446744073709551618"),
+        ("123456789012345678901234567890", "123456789012345678901234567891"),
+    ] {
+        place.file("low.json", bound(old));
+        place.file("high.json", bound(new));
+        let told = place.run("diff low.json high.json --format json");
+        let report: Value = serde_json::from_str(&told.out).unwrap();
+        assert_eq!(report["class"], "needs_review", "{old} {new}");
+        assert_ne!(told.code, 0, "{old} {new}");
+        assert!(told.out.contains(old) && told.out.contains(new), "{}", told.out);
+        assert!(
+            !told.out.contains("\"witness\""),
+            "nothing that another validator would dispute: {}",
+            told.out
+        );
+    }
+}
+
+#[test]
+fn a_pattern_that_no_engine_compiles() {
+    let place = Place::new();
+    let with = |pattern: &str| tool("t", json!({"a": {"type": "string", "pattern": pattern}}), json!([]));
+    place.json("before.json", &with("^a$"));
+    place.json("after.json", &with("^[^]+$"));
+    let told = place.run("diff before.json after.json");
+    assert_eq!(told.code, 2, "{}", told.err);
+    for part in ["after.json", "/inputSchema/properties/a/pattern", "`[^]`", "[\\s\\S]"] {
+        assert!(told.err.contains(part), "{part}: {}", told.err);
+    }
+}
+
+/// Exposure is counted for so many places only; that is said, not silent.
+#[test]
+fn more_changed_places_than_are_told_apart() {
+    let place = Place::new();
+    let many = |n: usize| {
+        let all = (0..n).map(|i| (format!("a{i}"), json!({"type": "string"})));
+        tool("t", Value::Object(all.collect()), json!([]))
+    };
+    place.json("many.json", &many(4_200));
+    place.json("few.json", &many(0));
+    let line = "plan observe many.json few.json --tool t --versions 1.0.0 2.0.0 --dry-run --ledger none";
+    let told = place.run(line);
+    assert!(told.out.contains("more than 4096 changed places"), "{} {}", told.out, told.err);
+    assert!(told.err.contains("exposure is counted for the first 4096"), "{}", told.err);
+    place.json("many.json", &many(40));
+    let told = place.run(line);
+    assert!(told.out.contains(": 40 changed places"), "{}", told.out);
+}

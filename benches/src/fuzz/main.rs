@@ -1,12 +1,15 @@
 //! `make fuzz`: pairs of random and of mutated real schemas, for LASTCALL_FUZZ_SECONDS (600). It looks for panics, for
-//! witnesses that another validator does not confirm, and for proofs that a random value refutes; it prints every one and
-//! writes `target/figures/fuzz.json`. Exit 1 where there was one. One thread; LASTCALL_FUZZ_SEED starts elsewhere.
+//! witnesses that another validator does not confirm, and for proofs that a random value refutes for both validators; it
+//! prints every one and writes `target/figures/fuzz.json`. Exit 1 where there was one. Values that refute a proof for the
+//! other validator alone are printed and counted apart: it reads an integer beyond 2^53 exactly beside an integer and as a
+//! double beside a double. One thread; LASTCALL_FUZZ_SEED starts elsewhere.
 
 #[path = "../../../crates/diff/tests/oracle/mod.rs"]
 mod oracle;
 #[path = "../../../crates/diff/tests/oracle/random.rs"]
 mod random;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,8 +30,11 @@ struct Counts {
     refuted: u64,
     unknown: u64,
     not_asked: u64,
-    unsound_proofs: u64,
-    unconfirmed_witnesses: u64,
+    panics: u64,
+    unsound: u64,
+    /// Values that refute a proof for the other validator alone.
+    disputed: u64,
+    unconfirmed: u64,
     not_reflexive: u64,
     slowest_ms: f64,
 }
@@ -47,7 +53,11 @@ fn main() -> Result<()> {
     let mut rng = Rng::new(seed);
     while start.elapsed() < Duration::from_secs(seconds) {
         let (a, b) = pair(&real, &mut rng);
-        judge(&a, &b, &mut rng, &mut counts);
+        let judged = catch_unwind(AssertUnwindSafe(|| judge(&a, &b, &mut rng, &mut counts)));
+        if judged.is_err() {
+            counts.panics += 1;
+            println!("PANIC\n  a {a}\n  b {b}");
+        }
     }
     let figures = json!({
         "seconds": seconds,
@@ -58,9 +68,10 @@ fn main() -> Result<()> {
         "refuted": counts.refuted,
         "unknown": counts.unknown,
         "not_asked": counts.not_asked,
-        "panics": 0, // one would have ended this program
-        "unsound_proofs": counts.unsound_proofs,
-        "unconfirmed_witnesses": counts.unconfirmed_witnesses,
+        "panics": counts.panics,
+        "unsound": counts.unsound,
+        "unconfirmed": counts.unconfirmed,
+        "disputed": counts.disputed,
         "not_reflexive": counts.not_reflexive,
         "slowest_ms": counts.slowest_ms,
     });
@@ -68,8 +79,10 @@ fn main() -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     std::fs::create_dir_all(target.join("figures"))?;
     std::fs::write(target.join("figures/fuzz.json"), format!("{figures:#}\n"))?;
-    if counts.unsound_proofs + counts.unconfirmed_witnesses > 0 {
-        bail!("a wrong answer: see above");
+    let wrong = counts.panics + counts.unsound + counts.unconfirmed + counts.not_reflexive;
+    println!("fuzz: {} pairs, {wrong} panics and wrong answers", counts.pairs);
+    if wrong > 0 {
+        bail!("a panic or a wrong answer: see above");
     }
     Ok(())
 }
@@ -101,7 +114,10 @@ fn pair(real: &[Value], rng: &mut Rng) -> (Value, Value) {
             random::schema(rng, depth)
         }
     };
-    let a = if rng.chance(0.3) { random::mutate(&a, rng) } else { a };
+    let mut a = if rng.chance(0.3) { random::mutate(&a, rng) } else { a };
+    if rng.chance(0.1) {
+        harden(&mut a, rng, 0);
+    }
     let b = match rng.below(5) {
         0 => random::schema(rng, 2),
         1 => rng.pick(real).cloned().unwrap_or(Value::Bool(true)),
@@ -109,6 +125,45 @@ fn pair(real: &[Value], rng: &mut Rng) -> (Value, Value) {
         _ => random::mutate(&a, rng),
     };
     if rng.chance(0.5) { (a, b) } else { (b, a) }
+}
+
+/// Numbers that validators read differently, or that lie beside such.
+const HARD: [f64; 9] =
+    [0.1, 0.3, 0.7, 0.01, 1e-7, 0.300_000_000_000_000_04, 1e15, 1e300, 18_446_744_073_709_551_616.0];
+const LARGE: [i64; 6] = [
+    9_007_199_254_740_991,
+    9_007_199_254_740_992,
+    9_007_199_254_740_993,
+    -9_007_199_254_740_993,
+    i64::MAX,
+    1_152_921_504_606_846_977,
+];
+
+fn hard(rng: &mut Rng, positive: bool) -> Value {
+    let large = rng.pick(&LARGE).copied().unwrap_or_default();
+    if rng.chance(0.5) { json!(rng.pick(&HARD)) } else { json!(if positive { large.abs() } else { large }) }
+}
+
+/// Puts hard numbers where the schema speaks of numbers.
+fn harden(at: &mut Value, rng: &mut Rng, depth: u32) {
+    const KEYS: [&str; 7] =
+        ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "enum"];
+    match at {
+        Value::Object(map) if depth < 20 => {
+            let speaks =
+                map.iter().any(|(k, v)| KEYS.contains(&k.as_str()) || v == "number" || v == "integer");
+            if let Some(key) = rng.pick(&KEYS).copied().filter(|_| speaks && rng.chance(0.6)) {
+                let value = match key {
+                    "enum" => json!([hard(rng, false), hard(rng, false)]),
+                    key => hard(rng, key == "multipleOf"),
+                };
+                map.insert(key.to_owned(), value);
+            }
+            map.values_mut().for_each(|below| harden(below, rng, depth + 1));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| harden(item, rng, depth + 1)),
+        _ => {}
+    }
 }
 
 /// Mostly the newest; two schemas of one pair may differ in it.
@@ -160,7 +215,7 @@ fn judge(a: &Value, b: &Value, rng: &mut Rng, counts: &mut Counts) {
         Answer::Refuted(witness) => {
             counts.refuted += 1;
             if !boon_a.accepts(&witness.value) || boon_b.accepts(&witness.value) {
-                counts.unconfirmed_witnesses += 1;
+                counts.unconfirmed += 1;
                 println!("UNCONFIRMED {}\n  a {draft_a} {a}\n  b {draft_b} {b}", witness.value);
             }
         }
@@ -172,11 +227,15 @@ fn judge(a: &Value, b: &Value, rng: &mut Rng, counts: &mut Counts) {
                     1 => random::mutate(&Generator::new(a).value(rng).unwrap_or(Value::Null), rng),
                     _ => random::value(rng, 2),
                 };
-                if boon_a.accepts(&value) && !boon_b.accepts(&value) {
-                    counts.unsound_proofs += 1;
-                    println!("UNSOUND {value}\n  a {draft_a} {a}\n  b {draft_b} {b}");
-                    break;
+                if !boon_a.accepts(&value) || boon_b.accepts(&value) {
+                    continue;
                 }
+                // As a witness, a value refutes a proof where two validators agree on it.
+                let agreed = of_a.accepts(&value) && !of_b.accepts(&value);
+                *(if agreed { &mut counts.unsound } else { &mut counts.disputed }) += 1;
+                let word = if agreed { "UNSOUND" } else { "DISPUTED" };
+                println!("{word} {value}\n  a {draft_a} {a}\n  b {draft_b} {b}");
+                break;
             }
         }
     }

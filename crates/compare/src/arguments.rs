@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use chrono::DateTime;
+use lastcall_contract::Decimal;
 use lastcall_diff::{escape, join, tokens};
 use serde_json::Value;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
@@ -12,7 +13,6 @@ use crate::category::Category;
 use crate::config::Runtime;
 use crate::declared::conjuncts_default;
 use crate::literal::Literal;
-use crate::number::Decimal;
 use crate::pair::PreparedPair;
 use crate::side::Side;
 

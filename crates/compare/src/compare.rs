@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use lastcall_contract::is_precise;
 use lastcall_diff::{escape, join, tokens};
 use lastcall_event::{CallRecord, Candidate, CandidateInput, Fidelity, Status, Suppression};
 use serde_json::Value;
@@ -12,7 +13,6 @@ use crate::category::{Category, Severity};
 use crate::declared::{Found, conjuncts_default, search};
 use crate::exposure::exposure;
 use crate::literal::Literal;
-use crate::number::is_precise;
 use crate::outcome::{Depth, Ended, broken_output, compare_outcomes, optional_key};
 use crate::pair::PreparedPair;
 use crate::parse::{Parsed, parse_arguments};

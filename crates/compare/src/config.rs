@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use lastcall_contract::Decimal;
 use lastcall_diff::{Pattern, Rename};
 use lastcall_event::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::category::{Category, Severity};
-use crate::number::Decimal;
 
 /// The configuration of a pair. Pointers may use `*` for any list index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

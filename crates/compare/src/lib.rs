@@ -10,7 +10,6 @@ mod config;
 mod declared;
 mod exposure;
 mod literal;
-mod number;
 mod outcome;
 mod pair;
 mod parse;

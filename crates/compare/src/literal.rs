@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use lastcall_contract::Decimal;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::number::Decimal;
 use crate::parse::MAX_LEVELS;
 
 /// A JSON value whose numbers are their literals. A key given twice keeps its last value.

@@ -1,13 +1,12 @@
 //! A pair of contracts, prepared once: nothing is compiled per call.
 
-use lastcall_contract::{Contract, Digest};
+use lastcall_contract::{Contract, Decimal, Digest};
 use lastcall_diff::{Pattern, Place, PlaceKind, Rename, changed_places, inferred_renames, only_adds};
 use serde_json::{Value, json};
 
 use crate::COMPARATOR_VERSION;
 use crate::category::{Category, Severity};
 use crate::config::{AdapterMap, PairConfig, Patterns, Runtimes, Waiver};
-use crate::number::Decimal;
 use crate::side::Side;
 
 /// Why a pair cannot be compared.
@@ -82,6 +81,7 @@ pub struct PreparedPair {
     severities: Vec<Severity>,
     waivers: Vec<(Pattern, Waiver)>,
     public_places: Vec<Place>,
+    places_cut: bool,
     epoch: Digest,
 }
 
@@ -95,7 +95,8 @@ impl PreparedPair {
             return Err(PrepareError::Config { pointer, message });
         }
         let (old, new) = (Side::prepare(current)?, Side::prepare(candidate)?);
-        let public_places = changed_places(&old.doc, &new.doc);
+        let changed = changed_places(&old.doc, &new.doc);
+        let (public_places, places_cut) = (changed.places, changed.cut);
         let declared = config.renames.iter().map(|r| (r, None));
         let inferred = inferred_renames(&old.doc, &new.doc);
         let known = |r: &Rename| config.renames.iter().any(|d| d.from == r.from || d.to == r.to);
@@ -153,6 +154,7 @@ impl PreparedPair {
             renames,
             searches,
             public_places,
+            places_cut,
         })
     }
 
@@ -169,6 +171,11 @@ impl PreparedPair {
     /// The changed places, by index as in [`crate::Comparison::touched`].
     pub fn places(&self) -> &[Place] {
         &self.public_places
+    }
+
+    /// Whether the schemas change at more places than [`Self::places`] has: what lies beyond has no exposure.
+    pub fn places_cut(&self) -> bool {
+        self.places_cut
     }
 
     /// The digest of the epoch that this pair, configuration and comparator make.

@@ -5,11 +5,11 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::fmt;
 
+use lastcall_contract::is_precise;
 use lastcall_event::Text;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
-use crate::number::is_precise;
 use crate::tree::{Members, Tree};
 use crate::types::Reason;
 

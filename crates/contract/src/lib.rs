@@ -8,7 +8,10 @@ mod digest;
 mod document;
 mod error;
 mod gemini;
+mod number;
+mod pattern;
 pub mod registry;
+mod rounded;
 mod schema;
 
 pub use applicators::{ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_TABLES};
@@ -16,9 +19,11 @@ pub use definition::{Definition, Draft, Source};
 pub use digest::{Digest, DigestBasis};
 pub use document::{Document, MAX_DEFINITION_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Pick, strict_json};
 pub use error::{DefinitionError, DefinitionErrorKind, SchemaError};
+pub use number::{Decimal, is_precise};
 pub use registry::{
     ErrorCode, Registry, RegistryError, RegistryFiles, RiskLevel, SideEffect, Tool, ToolVersion,
 };
+pub use rounded::rounded_numbers;
 pub use schema::{
     BACKTRACK_LIMIT, PatternEngine, check_schema, validator_for, validator_of, validator_with_formats,
 };

@@ -5,12 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jsonschema::PatternOptions;
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::json::{Json, SerdeJson};
 use serde_json::{Map, Value};
 
 use crate::applicators::{ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_TABLES};
 use crate::definition::Draft;
 use crate::error::{DefinitionErrorKind as Kind, SchemaError, escape, shown};
+use crate::pattern::{place_of, unusable};
 
 /// How often a backtracking pattern may go back for one value. About two milliseconds; at the limit the answer is
 /// "unknown", never a refusal.
@@ -90,8 +92,26 @@ pub fn validator_with_formats<F: Json>(
             .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
             .build(schema)
             .map(|validator| (validator, PatternEngine::Backtracking))
-            .map_err(|error| invalid(&error)),
+            .map_err(|error| not_compiled(&error, schema)),
     }
+}
+
+/// A schema that is valid, and that the validation library cannot compile.
+fn not_compiled(error: &jsonschema::ValidationError<'_>, schema: &Value) -> SchemaError {
+    let at = error.schema_path().to_string();
+    match error.instance().as_ref() {
+        Value::String(pattern) if is_about_a_pattern(error) => {
+            // Behind a reference the library names the way there, not the place.
+            let there = |at: &String| schema.pointer(at).is_some();
+            let pointer = Some(at).filter(there).or_else(|| place_of(pattern, schema)).unwrap_or_default();
+            unusable(pattern, pointer)
+        }
+        _ => invalid(error),
+    }
+}
+
+fn is_about_a_pattern(error: &jsonschema::ValidationError<'_>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex")
 }
 
 /// Whether a schema can be judged at all: known draft, valid under its meta-schema, closed in itself but for the
@@ -177,10 +197,7 @@ fn invalid(error: &jsonschema::ValidationError<'_>) -> SchemaError {
             "`required` is a list of property names beside `properties`, not a flag inside one".to_owned(),
             "Move the name into the `required` list of the enclosing object".to_owned(),
         ),
-        ("pattern", Value::String(_)) => (
-            format!("{text} is not a regular expression that can be used here"),
-            "Write it as ECMA-262, without delimiters".to_owned(),
-        ),
+        (_, Value::String(pattern)) if is_about_a_pattern(error) => return unusable(pattern, pointer),
         _ => (shown(&error.to_string()), "Correct the schema at that place".to_owned()),
     };
     SchemaError { pointer, kind: Kind::InvalidSchema, message, next }

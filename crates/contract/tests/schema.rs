@@ -44,7 +44,7 @@ fn messages() {
     t.json at /inputSchema/properties/a~1b/type: "objekt" is not a JSON Schema type. Types are array, boolean, integer, null, number, object, string, in lower case.
     t.json at /inputSchema/properties/a/required: `required` is a list of property names beside `properties`, not a flag inside one. Move the name into the `required` list of the enclosing object.
     t.json at /inputSchema/properties/a/pattern: "([" is not a regular expression that can be used here. Write it as ECMA-262, without delimiters.
-    t.json at /inputSchema/patternProperties/([: "([" is not a "regex". Correct the schema at that place.
+    t.json at /inputSchema/patternProperties/([: "([" is not a regular expression that can be used here. Write it as ECMA-262, without delimiters.
     t.json at /inputSchema/properties/a/minLength: -1 is less than the minimum of 0. Correct the schema at that place.
     t.json at /inputSchema/required/1: 5 is not of type "string". Correct the schema at that place.
     t.json at /inputSchema/$schema: unknown draft `https://example.com/mine`. Known are draft-04, draft-06, draft-07, 2019-09 and 2020-12, for instance `https://json-schema.org/draft/2020-12/schema`; without `$schema` the source decides.
@@ -225,4 +225,33 @@ fn patterns_that_need_it_run_on_the_other_engine() {
     let (validator, used) = engine("^(?!admin)[a-z]+$");
     assert_eq!(used, PatternEngine::Backtracking);
     assert!(validator.is_valid(&json!("user")) && !validator.is_valid(&json!("admin")));
+}
+
+/// ECMA-262 has them, the engines do not: the message names the place and what to write, and that compiles.
+#[test]
+fn patterns_of_ecma_262_that_do_not_compile() {
+    for (pattern, instead) in [
+        ("^[^]*$", r"`[\s\S]`"),
+        ("^[]$", r"`[^\s\S]`"),
+        (r"a\0b", r"`\x00`"),
+        (r"[\b]", r"`\x08`"),
+        (r"^\uD83D\uDE00$", "the character 😀 itself"),
+    ] {
+        let under = |pattern: &str| {
+            let text = json!({"type": "string", "pattern": pattern});
+            json!({"type": "object", "properties": {"a/b": {"$ref": "#/$defs/t"}}, "$defs": {"t": text}})
+        };
+        let (_, message) = refused(&under(pattern));
+        assert!(message.contains("/inputSchema/$defs/t/pattern") && message.contains(instead), "{message}");
+        let names = json!({"type": "object", "patternProperties": {pattern: {"type": "string"}}});
+        let (_, message) = refused(&names);
+        let key = pattern.replace('~', "~0").replace('/', "~1");
+        assert!(message.contains(&format!("/inputSchema/patternProperties/{key}")), "{message}");
+        assert!(message.contains(instead), "{message}");
+    }
+    for written in [r"^[\s\S]*$", r"^[^\s\S]$", r"a\x00b", r"[\x08]", "^😀$"] {
+        let schema = json!({"type": "object", "properties": {"a": {"pattern": written}}});
+        assert!(lastcall_contract::check_schema(&schema, Draft::Draft202012).is_ok(), "{written}");
+        assert!(validator_for(&schema, Draft::Draft202012).is_ok(), "{written}");
+    }
 }

@@ -23,7 +23,7 @@ pub use class::{Backing, Bump, Class, Handling};
 pub use doc::SchemaDoc;
 pub use generate::{Aim, Generator, Rng, agreeing, showing, valid};
 pub use near::names_are_near;
-pub use places::{Place, PlaceKind, changed_places, only_adds, same_but_for_text};
+pub use places::{ChangedPlaces, Place, PlaceKind, changed_places, only_adds, same_but_for_text};
 pub use pointer::{Pattern, Token, escape, join, join_name, tokens};
 pub use prove::{Answer, Model, Operand, OperandError, Options, Witness, contains, declared_by, is_witness};
 pub use rename::{InferredRename, Rename, inferred_renames};

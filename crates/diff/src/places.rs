@@ -82,11 +82,27 @@ const BOUNDS: [&str; 16] = [
 const BRANCHES: [&str; 9] =
     ["anyOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
 
-/// Every changed place, sorted, each once.
-pub fn changed_places(current: &SchemaDoc, candidate: &SchemaDoc) -> Vec<Place> {
-    let mut walk = Walk { current, candidate, places: BTreeMap::new(), stack: Vec::new(), budget: MAX_NODES };
+/// The changed places of a pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedPlaces {
+    /// Sorted, each once.
+    pub places: Vec<Place>,
+    /// There are more: the schemas change at more than 4,096 places, or go on beyond what is walked through.
+    pub cut: bool,
+}
+
+/// Every changed place, up to a limit.
+pub fn changed_places(current: &SchemaDoc, candidate: &SchemaDoc) -> ChangedPlaces {
+    let mut walk = Walk {
+        current,
+        candidate,
+        places: BTreeMap::new(),
+        stack: Vec::new(),
+        budget: MAX_NODES,
+        cut: false,
+    };
     walk.node(&[current.root()], &[candidate.root()], "", 0);
-    walk.places.into_values().take(MAX_PLACES).collect()
+    ChangedPlaces { places: walk.places.into_values().collect(), cut: walk.cut }
 }
 
 struct Walk<'a> {
@@ -97,6 +113,8 @@ struct Walk<'a> {
     stack: Vec<(Vec<usize>, Vec<usize>)>,
     /// Nodes that may still be looked at.
     budget: usize,
+    /// Something was left out.
+    cut: bool,
 }
 
 /// Whether `new` is `old` with optional properties added and text changed, and nothing else: then no argument of a
@@ -144,14 +162,20 @@ pub fn same_but_for_text(a: &Value, b: &Value) -> bool {
 
 impl<'a> Walk<'a> {
     fn add(&mut self, pointer: &str, kind: PlaceKind, detail: Option<String>) {
-        if self.places.len() < MAX_PLACES {
-            let place = Place { pointer: pointer.to_owned(), kind, detail: detail.clone() };
-            self.places.insert((pointer.to_owned(), kind, detail), place);
+        let key = (pointer.to_owned(), kind, detail.clone());
+        if self.places.len() >= MAX_PLACES {
+            self.cut |= !self.places.contains_key(&key);
+            return;
         }
+        self.places.insert(key, Place { pointer: pointer.to_owned(), kind, detail });
     }
 
     fn node(&mut self, old: &[&'a Value], new: &[&'a Value], pointer: &str, depth: usize) {
-        if depth > MAX_DEPTH || old.is_empty() || self.budget == 0 {
+        if old.is_empty() {
+            return;
+        }
+        if depth > MAX_DEPTH || self.budget == 0 {
+            self.cut = true;
             return;
         }
         self.budget -= 1;
@@ -254,6 +278,7 @@ impl<'a> Walk<'a> {
         for i in 0.. {
             let (old, new) = (tuple(o, i), tuple(n, i));
             if (old.is_empty() && new.is_empty()) || i > 1024 {
+                self.cut |= i > 1024;
                 break;
             }
             let at = join(pointer, &i.to_string());

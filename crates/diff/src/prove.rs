@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::WitnessFrom;
 use ir::Literal;
 use library::Library;
+pub(crate) use number::Num;
 pub use operand::{Operand, OperandError};
 use tableau::{Outcome, Solver};
 pub use witness::{Witness, is_witness};
@@ -84,7 +85,7 @@ impl Default for Options<'_> {
 
 /// Is every value of the model that `sub` accepts also accepted by `sup`? The drafts may differ.
 pub fn contains(sub: &Operand, sup: &Operand, model: Model, options: &Options<'_>) -> Answer {
-    let question = witness::Question { sub, sup, model };
+    let question = witness::Question::new(sub, sup, model);
     if let Some(witness) = search::recorded(&question, options) {
         return Answer::Refuted(Box::new(witness));
     }
@@ -102,7 +103,10 @@ pub fn contains(sub: &Operand, sup: &Operand, model: Model, options: &Options<'_
             return Answer::Refuted(Box::new(search::shrunk(&question, value, WitnessFrom::Proof)));
         }
         Outcome::None => (true, NET.min(options.tries)),
-        Outcome::Open(_) => (false, options.tries),
+        Outcome::Open(value) => {
+            value.iter().for_each(|value| question.note(value));
+            (false, options.tries)
+        }
     };
     if let Some(witness) = search::search(&question, &Options { tries, ..*options }) {
         return Answer::Refuted(Box::new(witness));
@@ -112,7 +116,7 @@ pub fn contains(sub: &Operand, sup: &Operand, model: Model, options: &Options<'_
     }
     let library = Library::new(sub, sup);
     if let Some(library) = &library {
-        if library.covers() {
+        if !question.disputed() && library.covers() {
             return Answer::Proven;
         }
         let witness = library.difference().and_then(|d| search::subtracted(&question, &d, options));
@@ -120,9 +124,11 @@ pub fn contains(sub: &Operand, sup: &Operand, model: Model, options: &Options<'_
             return Answer::Refuted(Box::new(witness));
         }
     }
-    let why = if sub.contested() || sup.contested() {
-        "`dependencies` is applied by some validators of this draft and ignored by others; write `dependentRequired` or \
-         `dependentSchemas`"
+    let why = if let Some(why) = sub.contested().or(sup.contested()) {
+        why
+    } else if question.disputed() {
+        "validators differ on the numbers that would tell the schemas apart: some read every number as a double, some as a \
+         decimal; keep bounds and values within 2^53, and steps such as 0.1 out of `multipleOf`"
     } else if !sub.is_modelled() || !sup.is_modelled() {
         "a keyword or reference of the schemas is not modelled"
     } else if solver.exhausted() {

@@ -241,7 +241,7 @@ fn beyond(old: &Value, new: &Value, rng: &mut Rng) -> Vec<Value> {
         }
     }
     if let Some(factor) = new.get("multipleOf").and_then(Value::as_i64).filter(|f| *f > 1) {
-        out.push(Value::from(factor * (1 + rng.below(9) as i64) + 1));
+        out.push(Value::from(factor.saturating_mul(1 + rng.below(9) as i64).saturating_add(1)));
     }
     out
 }

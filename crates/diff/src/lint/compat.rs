@@ -62,7 +62,15 @@ fn arguments(version: &str, before: &Definition, now: &Definition, report: &mut 
         let message = format!("`{}` of {version} is `{}` now", rename.from, rename.to);
         report.add(R::ArgumentRenamed, &schema_pointer(now, &rename.to), message);
     }
-    for place in changed_places(&old, &new) {
+    let changed = changed_places(&old, &new);
+    if changed.cut {
+        let message = format!(
+            "the arguments change at more than the {} places that are compared with {version}: what lies beyond is not told",
+            changed.places.len()
+        );
+        report.add(R::SessionsAffected, &schema_pointer(now, ""), message);
+    }
+    for place in changed.places {
         let at = schema_pointer(now, &place.pointer);
         let name = if place.pointer.is_empty() { "the arguments" } else { &place.pointer };
         let (rule, message) = match place.kind {

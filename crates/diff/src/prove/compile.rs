@@ -32,8 +32,8 @@ pub(super) struct Compiler<'a> {
     kept: Vec<N>,
     /// Something is not modelled.
     pub gaps: bool,
-    /// A keyword occurs that some validators apply and others ignore.
-    pub contested: bool,
+    /// A keyword occurs that validators read in two ways: which, and what to write instead.
+    pub contested: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl<'a> Compiler<'a> {
             left: MAX_NODES,
             kept: Vec::new(),
             gaps: false,
-            contested: false,
+            contested: None,
         }
     }
 
@@ -169,12 +169,13 @@ impl<'a> Compiler<'a> {
         ir::opaque(self.identity(place, why), Arc::new(|_| None))
     }
 
-    /// What some validators demand and others ignore, as they do with `dependencies` since draft 2019-09: it holds where the
-    /// demand is met; elsewhere it is not known.
-    pub fn contested(&mut self, demand: &N) -> N {
-        self.contested = true;
-        let id = ir::identity(&["contested", &demand.id.to_string()]);
-        ir::or(vec![demand.clone(), ir::opaque(id, Arc::new(|_| None))])
+    /// What validators read in two ways, see [`ir::contested`]. `why` names the keyword and what to write instead.
+    pub fn contested(&mut self, strict: &N, lax: &N, why: &'static str) -> N {
+        if strict.id == lax.id {
+            return strict.clone();
+        }
+        self.contested = Some(why);
+        ir::contested(strict, lax)
     }
 
     /// The identity of a place of this document on the way on which it was reached.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::ir::{Kind, Literal, N, Node, Types};
-use super::number::{Num, equal, is_multiple, settled_order};
+use super::number::{Num, is_multiple, settled_order};
 
 /// Nodes that one evaluation may visit.
 const STEPS: u32 = 200_000;
@@ -14,19 +14,32 @@ const MAX_DEPTH: u32 = 600;
 
 /// Whether the node holds of the value. `None`: it is not known.
 pub(super) fn holds(node: &N, value: &Value) -> Option<bool> {
-    Evaluation { left: STEPS, depth: 0 }.node(node, value)
+    Evaluation::new().node(node, value)
 }
 
-/// Whether all of these hold, and how many nodes were visited. `None`: it is not known.
-pub(super) fn all_hold(literals: &[Literal], value: &Value) -> (Option<bool>, usize) {
-    let mut evaluation = Evaluation { left: STEPS, depth: 0 };
+/// What the second validation says of a value.
+pub(super) struct Judged {
+    /// Whether all of the literals hold. `None`: it is not known.
+    pub answer: Option<bool>,
+    /// On the way was a number or a keyword that correct validators read differently. An answer stands all the same: it
+    /// does not depend on it.
+    pub disputed: bool,
+    /// Nodes that were visited.
+    pub visited: usize,
+}
+
+/// Whether all of these hold.
+pub(super) fn all_hold(literals: &[Literal], value: &Value) -> Judged {
+    let mut evaluation = Evaluation::new();
     let answer = every(literals.iter().map(|l| evaluation.node(&l.node, value).map(|held| held == l.holds)));
-    (answer, STEPS.saturating_sub(evaluation.left) as usize)
+    let visited = STEPS.saturating_sub(evaluation.left) as usize;
+    Judged { answer, disputed: evaluation.disputed, visited }
 }
 
 struct Evaluation {
     left: u32,
     depth: u32,
+    disputed: bool,
 }
 
 /// Conjunction of three-valued answers.
@@ -47,7 +60,35 @@ fn any(answers: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     every(answers.map(|answer| answer.map(|a| !a))).map(|a| !a)
 }
 
+/// Equality of JSON values as JSON Schema sees it: `1` and `1.0` are one number. `None` where validators may differ,
+/// because two numbers in them are one as doubles.
+pub(super) fn settled_equal(a: &Value, b: &Value) -> Option<bool> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            settled_order(Num::of(a), Num::of(b)).map(|order| order == Ordering::Equal)
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            every(a.iter().zip(b).map(|(a, b)| settled_equal(a, b)))
+        }
+        (Value::Object(a), Value::Object(b)) if a.len() == b.len() => {
+            every(a.iter().map(|(k, v)| b.get(k).map_or(Some(false), |w| settled_equal(v, w))))
+        }
+        (Value::Array(_) | Value::Object(_), _) => Some(false),
+        _ => Some(a == b),
+    }
+}
+
 impl Evaluation {
+    fn new() -> Self {
+        Self { left: STEPS, depth: 0, disputed: false }
+    }
+
+    /// An answer that is `None` where validators differ.
+    fn settled(&mut self, answer: Option<bool>) -> Option<bool> {
+        self.disputed |= answer.is_none();
+        answer
+    }
+
     fn node(&mut self, node: &Node, value: &Value) -> Option<bool> {
         self.left = self.left.checked_sub(1)?;
         if self.depth >= MAX_DEPTH {
@@ -68,11 +109,12 @@ impl Evaluation {
             Kind::Not(part) => self.node(part, value).map(|held| !held),
             Kind::One(parts) => self.one(parts, value),
             Kind::Types(types) => Some(types.meets(Types::of(value))),
-            Kind::Enum(values) => Some(values.iter().any(|v| equal(v, value))),
+            Kind::Enum(values) => self.settled(any(values.iter().map(|v| settled_equal(v, value)))),
+            Kind::Contested => self.settled(None),
             Kind::Link(link) => self.node(&*link.get()?, value),
             Kind::Opaque(check) => check(value),
             _ => match value {
-                Value::Number(number) => number_kind(kind, Num::of(number)),
+                Value::Number(number) => self.settled(number_kind(kind, Num::of(number))),
                 Value::String(text) => string_kind(kind, text, value),
                 Value::Array(items) => self.array(kind, items),
                 Value::Object(map) => self.object(kind, map),
@@ -106,7 +148,9 @@ impl Evaluation {
             Kind::MaxItems(n) => Some(length <= *n),
             Kind::Unique => {
                 self.left = self.left.checked_sub(u32::try_from(length * length / 8).ok()?)?;
-                Some(items.iter().enumerate().all(|(i, a)| items[..i].iter().all(|b| !equal(a, b))))
+                let pairs =
+                    items.iter().enumerate().flat_map(|(i, a)| items.iter().take(i).map(move |b| (a, b)));
+                self.settled(every(pairs.map(|(a, b)| settled_equal(a, b).map(|equal| !equal))))
             }
             Kind::Items { prefix, rest } => every(
                 items.iter().enumerate().map(|(i, item)| self.node(prefix.get(i).unwrap_or(rest), item)),

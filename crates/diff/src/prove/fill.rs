@@ -202,7 +202,7 @@ fn rewritten(node: &N, fill: &Arc<Fill>, depth: usize) -> N {
         Kind::Not(part) => ir::not(&rewritten(part, fill, depth + 1)),
         Kind::Link(link) => link.get().map_or_else(checked, |target| rewritten(&target, fill, depth + 1)),
         Kind::Enum(values) if values.iter().any(|v| v.is_object() || v.is_array()) => checked(),
-        Kind::Opaque(_) => checked(),
+        Kind::Opaque(_) | Kind::Contested => checked(),
         Kind::Required(name) if fill.defaults.contains_key(&**name) => ir::truth(true),
         Kind::MinProperties(least) => counted(fill, |there| {
             ir::count("minProperties", least.saturating_sub(there), Kind::MinProperties)

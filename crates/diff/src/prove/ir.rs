@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use serde_json::{Number, Value};
 
 pub(super) use make::{
-    and, contains, count, identity, is_false, is_true, items, least, link, members, most, multiple_of, names,
-    not, of_types, of_values, one, opaque, or, pattern, required, truth, unique,
+    and, contains, contested, count, identity, is_false, is_true, items, least, link, members, most,
+    multiple_of, names, not, of_types, of_values, one, opaque, or, pattern, required, truth, unique,
 };
 
 use super::number::Num;
@@ -151,6 +151,8 @@ pub(super) enum Kind {
     Link(Arc<Link>),
     /// Not modelled. It may be told from its negation by identity, and checked on a value.
     Opaque(Check),
+    /// A demand that some validators make and others do not.
+    Contested,
 }
 
 /// A node and its identity.

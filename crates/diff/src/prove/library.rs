@@ -24,8 +24,8 @@ impl Library {
             || sub.size() + sup.size() > MAX_SIZE
             || sub.may_give_up()
             || sup.may_give_up()
-            || sub.contested()
-            || sup.contested()
+            || sub.contested().is_some()
+            || sup.contested().is_some()
             || sub.fills()
             || sup.fills()
         {

@@ -1,15 +1,15 @@
-//! Numbers compared exactly, and equality of JSON values as JSON Schema sees it: `1` and `1.0` are one number.
+//! Numbers compared exactly, and where validators that calculate with doubles would disagree.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
 /// Whole floats below this become integers: every one of them is exact.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A finite number: an integer of 64 bits, signed or not, or a double.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Num {
+pub(crate) enum Num {
     Whole(i128),
     Float(f64),
 }
@@ -133,6 +133,13 @@ pub(super) fn decimal(number: Num) -> Option<(i128, u32)> {
     }
 }
 
+/// Whether the number as a decimal is what its double holds, as with 1.5 and unlike 0.1.
+pub(super) fn is_dyadic(number: Num) -> bool {
+    decimal(number).is_some_and(|(digits, places)| {
+        5i128.checked_pow(places).is_some_and(|fives| digits % fives == 0 && digits.abs() < EXACT as i128)
+    })
+}
+
 /// Both numbers over one power of ten.
 pub(super) fn aligned(a: Num, b: Num) -> Option<(i128, i128)> {
     let ((a, a_places), (b, b_places)) = (decimal(a)?, decimal(b)?);
@@ -143,17 +150,32 @@ pub(super) fn aligned(a: Num, b: Num) -> Option<(i128, i128)> {
     ))
 }
 
-/// Whether `value` is a whole multiple of `factor` in decimal arithmetic; `None` where validators may differ, because they
-/// calculate with doubles.
+/// Whether `value` is a whole multiple of `factor`. `None` where validators may differ: those that calculate with decimals
+/// and those that divide doubles, for which 0.3 is no multiple of 0.1.
 pub(super) fn is_multiple(value: Num, factor: Num) -> Option<bool> {
+    let quotient = value.as_f64() / factor.as_f64();
     let (value, factor) = aligned(value, factor)?;
-    (factor != 0 && value.abs() < EXACT as i128 && factor < EXACT as i128).then(|| value % factor == 0)
+    if factor == 0 || value.abs() >= EXACT as i128 || factor >= EXACT as i128 {
+        return None;
+    }
+    let held = value % factor == 0;
+    (held == (quotient.fract() == 0.0)).then_some(held)
 }
 
 /// The order of two numbers; `None` where validators may differ, because as doubles they are one.
 pub(super) fn settled_order(a: Num, b: Num) -> Option<Ordering> {
     let order = a.compare(b);
     (order == Ordering::Equal || a.as_f64() != b.as_f64()).then_some(order)
+}
+
+/// The doubles around a whole number beyond those of which every one is a double.
+pub(super) fn doubles_beside(n: i128) -> impl Iterator<Item = i128> {
+    let (mut up, mut down) = (n as f64, n as f64);
+    let near = if n.abs() >= EXACT as i128 { 3 } else { 0 };
+    (0..near).flat_map(move |_| {
+        (up, down) = (up.next_up(), down.next_down());
+        [up as i128, down as i128]
+    })
 }
 
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
@@ -181,17 +203,5 @@ pub(super) fn canonical(value: &Value) -> Value {
             Value::Object(map.iter().map(|(k, v)| (k.clone(), canonical(v))).collect::<Map<_, _>>())
         }
         _ => value.clone(),
-    }
-}
-
-/// Equality of JSON values: numbers by what they are worth.
-pub(super) fn equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => Num::of(a).compare(Num::of(b)) == Ordering::Equal,
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| equal(v, w)))
-        }
-        _ => a == b,
     }
 }

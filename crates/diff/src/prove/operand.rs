@@ -48,8 +48,8 @@ pub struct Operand {
     validator: Validator,
     engine: PatternEngine,
     meaning: N,
-    /// A keyword occurs that some validators apply and others ignore.
-    contested: bool,
+    /// A keyword occurs that validators read in two ways: which, and what to write instead.
+    contested: Option<&'static str>,
     /// What a runtime fills before it validates.
     filled: Option<Filled>,
     /// When a value is declared.
@@ -157,8 +157,8 @@ impl Operand {
         }
     }
 
-    /// Whether a keyword occurs that some validators apply and others ignore.
-    pub(super) fn contested(&self) -> bool {
+    /// A keyword that validators read in two ways: which, and what to write instead.
+    pub(super) fn contested(&self) -> Option<&'static str> {
         self.contested
     }
 

@@ -234,9 +234,10 @@ impl<'c> Solver<'c> {
 
     /// Whether this value satisfies the goal.
     fn judge(&mut self, state: &State, value: &Value) -> Outcome {
-        let (held, visited) = all_hold(&state.goal, value);
+        let judged = all_hold(&state.goal, value);
+        let held = judged.answer;
         let asked = if state.outermost && held != Some(false) { self.confirm_cost } else { 0 };
-        if !self.step(visited / 32 + asked) {
+        if !self.step(judged.visited / 32 + asked) {
             return Outcome::Open(None);
         }
         match held {

@@ -1,5 +1,7 @@
 //! A value that refutes a containment, and the two validations that confirm it.
 
+use std::cell::Cell;
+
 use jsonschema::error::ValidationErrorKind;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,16 +30,33 @@ pub struct Witness {
 }
 
 /// One question.
-#[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub sub: &'a Operand,
     pub sup: &'a Operand,
     pub model: Model,
+    /// A value was found that refutes for some validators and not for others.
+    disputed: Cell<bool>,
 }
 
-impl Question<'_> {
-    /// Whether the value refutes the containment in this model: the validators of both schemas say so, and the second
-    /// validation does not contradict.
+impl<'a> Question<'a> {
+    pub fn new(sub: &'a Operand, sup: &'a Operand, model: Model) -> Self {
+        Self { sub, sup, model, disputed: Cell::new(false) }
+    }
+
+    /// Whether a value was found that refutes for some validators and not for others.
+    pub fn disputed(&self) -> bool {
+        self.disputed.get()
+    }
+
+    /// Notes that this value, which may refute, does so for some validators only.
+    pub fn note(&self, value: &Value) {
+        let goal = [Literal::yes(self.sub.meaning()), Literal::no(self.sup.meaning())];
+        let judged = all_hold(&goal, value);
+        self.disputed.set(self.disputed() || judged.answer.is_none() && judged.disputed);
+    }
+
+    /// Whether the value refutes the containment in this model: the validators of both schemas say so, the second
+    /// validation does not contradict, and no other correct validator would.
     pub fn refuted_by(&self, value: &Value) -> bool {
         if self.sub.fills_unknown() || self.sup.fills_unknown() {
             return false;
@@ -49,9 +68,13 @@ impl Question<'_> {
             return false;
         }
         let goal = [Literal::yes(self.sub.meaning()), Literal::no(self.sup.meaning())];
-        match all_hold(&goal, value).0 {
+        let judged = all_hold(&goal, value);
+        match judged.answer {
             Some(agrees) => agrees,
-            None if self.sub.contested() || self.sup.contested() => false,
+            None if judged.disputed || self.sub.contested().is_some() || self.sup.contested().is_some() => {
+                self.disputed.set(true);
+                false
+            }
             // Only what is not modelled may go without the second opinion; and a pattern that may go back could have given
             // up where no error shows it.
             None => {
@@ -89,5 +112,5 @@ pub(super) fn gave_up(error: &jsonschema::ValidationError<'_>) -> bool {
 
 /// Whether a value is accepted by `sub`, refused by `sup` and belongs to the model.
 pub fn is_witness(sub: &Operand, sup: &Operand, model: Model, value: &Value) -> bool {
-    Question { sub, sup, model }.refuted_by(value)
+    Question::new(sub, sup, model).refuted_by(value)
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::definition::{bump_of, handling_of, model_visible};
 use super::judge::{Case, Judged, Recorded, broken};
 use super::raw::{Edit, Effect, Raw};
+use super::rounded::Rounded;
 use super::strip::without_text;
 use super::words::{Said, dotted};
 use super::{hints, walk};
@@ -34,12 +35,14 @@ pub(super) struct Flow {
 pub(super) fn flow(
     sub: (&Operand, Part<'_>),
     sup: (&Operand, Part<'_>),
+    rounded: Rounded,
     output: bool,
     options: &DiffOptions<'_>,
 ) -> Flow {
     let recorded = if output { &[] } else { options.recorded };
     let fills = options.fills_defaults && !output;
-    let case = Case { old: sub.0, new: sup.0, seed: options.seed, recorded, output, fills };
+    let case =
+        Case { old: sub.0, new: sup.0, rounded: &rounded, seed: options.seed, recorded, output, fills };
     let facts = case.facts();
     let old = SchemaDoc::of_draft(sub.1.schema.clone(), sub.0.draft());
     let new = SchemaDoc::of_draft(sup.1.schema.clone(), sup.0.draft());
@@ -64,6 +67,7 @@ pub(super) fn flow(
     {
         raws.push(at_root(Kind::KeywordChanged, Effect::Either));
     }
+    raws.extend(rounded.raws.iter().cloned());
     let mut judged = case.judge(&raws, &facts);
     close(&facts, &mut raws, &mut judged);
     let told = case.recorded(&raws);

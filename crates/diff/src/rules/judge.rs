@@ -6,12 +6,17 @@ use serde_json::Value;
 
 use super::formats;
 use super::raw::{Edit, Effect, Raw};
+use super::rounded::Rounded;
 use super::strip::{edited, replaced, without_text};
 use crate::change::{ChangeKind as Kind, WitnessCall, WitnessFrom};
 use crate::class::{Backing, Class};
 use crate::pointer::Pattern;
 use crate::prove::{Answer, Model, Operand, Options, Witness, contains, declared_by, is_witness};
 use crate::report::{Fact, FactAnswer, Facts};
+
+/// Why nothing is known of schemas whose numbers were rounded when they were read.
+const ROUNDED: &str = "the schemas have numbers that neither 64 bits nor a double hold: what was read is not what is written; \
+                       keep bounds within 64 bits";
 
 /// Changes of one side that are looked at alone; the rest is judged by the whole.
 const MAX_ALONE: usize = 48;
@@ -20,6 +25,8 @@ const MAX_ALONE: usize = 48;
 pub(super) struct Case<'a> {
     pub old: &'a Operand,
     pub new: &'a Operand,
+    /// Numbers that reading changed.
+    pub rounded: &'a Rounded,
     pub seed: u64,
     pub recorded: &'a [Value],
     /// Of results: old and new are swapped.
@@ -57,17 +64,28 @@ impl Case<'_> {
         contains(sub, sup, model, &Options { seed: self.seed, recorded, ..Options::default() })
     }
 
+    /// The answer about the whole, where numbers were read as they are written.
+    fn whole(&self, sub: &Operand, sup: &Operand, model: Model, recorded: &[Value]) -> Answer {
+        match self.ask(sub, sup, model, recorded) {
+            Answer::Proven if self.rounded.decides => Answer::Unknown { why: ROUNDED.to_owned() },
+            Answer::Refuted(witness) if self.rounded.touches(&witness.value) => {
+                Answer::Unknown { why: ROUNDED.to_owned() }
+            }
+            answer => answer,
+        }
+    }
+
     /// Both facts, and the reverse.
     pub fn facts(&self) -> Facts {
-        let open = self.ask(self.old, self.new, Model::Open, self.recorded);
+        let open = self.whole(self.old, self.new, Model::Open, self.recorded);
         let declared = match &open {
             Answer::Proven => Answer::Proven,
             Answer::Refuted(w) if declared_by(self.old, &w.value) => open.clone(),
-            _ => self.ask(self.old, self.new, Model::Declared, self.recorded),
+            _ => self.whole(self.old, self.new, Model::Declared, self.recorded),
         };
         let not_asked = || Answer::Unknown { why: "not asked: one way does not hold".to_owned() };
         let reverse = match open {
-            Answer::Proven => self.ask(self.new, self.old, Model::Open, &[]),
+            Answer::Proven => self.whole(self.new, self.old, Model::Open, &[]),
             _ => not_asked(),
         };
         Facts { declared: self.fact(&declared), open: self.fact(&open), reverse: self.fact(&reverse) }
@@ -180,7 +198,10 @@ impl Case<'_> {
                 Answer::Proven => {
                     return Judged { class: Class::Compatible, backed_by: Backing::Proof, witness: None };
                 }
-                Answer::Refuted(w) if is_witness(self.old, self.new, Model::Declared, &w.value) => {
+                Answer::Refuted(w)
+                    if !self.rounded.touches(&w.value)
+                        && is_witness(self.old, self.new, Model::Declared, &w.value) =>
+                {
                     return broken(self.call(&w, Some(raw)));
                 }
                 Answer::Refuted(_) | Answer::Unknown { .. } => {}

@@ -1,5 +1,6 @@
 //! Rules of one place: text, defaults, types, listed values, bounds, patterns, formats.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use super::view::View;
 use super::walk::{Place, Walk};
 use crate::change::{ChangeKind as Kind, RenameHint};
 use crate::places::same_but_for_text;
+use crate::prove::Num;
 
 /// Values of one list that are told one by one.
 const MAX_VALUES: usize = 32;
@@ -277,23 +279,26 @@ fn bound<'a>(
     exclusive: &'static str,
 ) {
     let whole = |view: &View<'a>| !view.types().contains("number");
-    let strictest = |view: &View<'a>| -> Option<(f64, bool)> {
-        let numbers =
-            |key: &str| view.get(key).into_iter().filter_map(|(_, v)| v.as_f64()).collect::<Vec<_>>();
+    let strictest = |view: &View<'a>| -> Option<(Num, bool)> {
+        let numbers = |key: &str| {
+            view.get(key).into_iter().filter_map(|(_, v)| v.as_number().map(Num::of)).collect::<Vec<_>>()
+        };
         let flag = view.get(exclusive).iter().any(|(_, v)| **v == Value::Bool(true)); // draft-04
         let inclusive = numbers(key).into_iter().map(|n| (n, flag));
         let all = inclusive.chain(numbers(exclusive).into_iter().map(|n| (n, true)));
         // Of whole numbers, `> 3` is `>= 4`.
         let all = all.map(|(n, out)| match (whole(view), out, low) {
             (false, _, _) => (n, out),
-            (true, true, true) => (n.floor() + 1.0, false),
-            (true, true, false) => (n.ceil() - 1.0, false),
-            (true, false, true) => (n.ceil(), false),
-            (true, false, false) => (n.floor(), false),
+            (true, true, true) => (n.floor().map_or(n, |n| Num::Whole(n + 1)), false),
+            (true, true, false) => (n.ceil().map_or(n, |n| Num::Whole(n - 1)), false),
+            (true, false, true) => (n.ceil().map_or(n, Num::Whole), false),
+            (true, false, false) => (n.floor().map_or(n, Num::Whole), false),
         });
-        all.reduce(|a, b| {
-            let stricter = if low { b.0 > a.0 } else { b.0 < a.0 } || (b.0 == a.0 && b.1);
-            if stricter { b } else { a }
+        all.reduce(|a, b| match b.0.compare(a.0) {
+            Ordering::Equal if b.1 => b,
+            Ordering::Greater if low => b,
+            Ordering::Less if !low => b,
+            _ => a,
         })
     };
     let (old, new) = (strictest(place.o), strictest(place.n));
@@ -304,7 +309,7 @@ fn bound<'a>(
         (None, _) => true,
         (_, None) => false,
         (Some((a, _)), Some((b, out))) if a == b => out,
-        (Some((a, _)), Some((b, _))) => (b > a) == low,
+        (Some((a, _)), Some((b, _))) => (b.compare(a) == Ordering::Greater) == low,
     };
     let (kind, effect) =
         if tighter { (Kind::RangeTightened, Effect::Narrows) } else { (Kind::RangeLoosened, Effect::Widens) };

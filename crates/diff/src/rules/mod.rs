@@ -13,6 +13,7 @@ mod judge;
 mod keywords;
 mod object;
 mod raw;
+mod rounded;
 mod strip;
 mod subset;
 mod units;
@@ -28,6 +29,7 @@ use crate::class::{Bump, Class, Handling};
 use crate::prove::{Operand, OperandError};
 use crate::report::{ContractDiff, DiffOptions, Direction, Fact, FactAnswer, Facts};
 use flow::{Flow, Part, flow};
+use rounded::{Literals, Rounded, literals};
 
 pub(crate) use definition::{any_call, by_rule};
 pub(crate) use units::words as words_of_name;
@@ -68,16 +70,18 @@ fn between(
     old: Part<'_>,
     new: Part<'_>,
     output: bool,
+    literals: (&Literals, &Literals),
     options: &DiffOptions<'_>,
 ) -> Result<(Flow, Operand), DiffError> {
     let name = if output { "output" } else { "input" };
     let fills = options.fills_defaults && !output;
     let before = operand(old, "old", name, fills)?;
     let after = operand(new, "new", name, fills)?;
+    let (x, y) = ((old.schema, literals.0), (new.schema, literals.1));
     let flow = if output {
-        flow((&after, new), (&before, old), true, options)
+        flow((&after, new), (&before, old), Rounded::of(y, x), true, options)
     } else {
-        flow((&before, old), (&after, new), false, options)
+        flow((&before, old), (&after, new), Rounded::of(x, y), false, options)
     };
     Ok((flow, before))
 }
@@ -92,17 +96,19 @@ pub fn diff_contracts(
     options: &DiffOptions<'_>,
 ) -> Result<ContractDiff, DiffError> {
     let (a, b) = (&old.definition, &new.definition);
+    let (x, y) = (literals(a), literals(b));
     let (input, old_input) = between(
         Part { schema: &a.input_schema, draft: a.draft },
         Part { schema: &b.input_schema, draft: b.draft },
         false,
+        (&x.0, &y.0),
         options,
     )?;
     let output = match (&a.output_schema, &b.output_schema) {
-        (Some(x), Some(y)) => {
-            let (x, y) =
-                (Part { schema: x, draft: a.output_draft }, Part { schema: y, draft: b.output_draft });
-            Some(between(x, y, true, options)?.0)
+        (Some(old), Some(new)) => {
+            let old = Part { schema: old, draft: a.output_draft };
+            let new = Part { schema: new, draft: b.output_draft };
+            Some(between(old, new, true, (&x.1, &y.1), options)?.0)
         }
         _ => None,
     };
@@ -131,7 +137,9 @@ pub fn diff_schemas(
     options: &DiffOptions<'_>,
 ) -> Result<ContractDiff, DiffError> {
     let output = direction == Direction::Output;
-    let (flow, _) = between(Part { schema: old, draft }, Part { schema: new, draft }, output, options)?;
+    let (old, new) = (Part { schema: old, draft }, Part { schema: new, draft });
+    let none = Literals::new();
+    let (flow, _) = between(old, new, output, (&none, &none), options)?;
     let nothing = || {
         let proven = || Fact { answer: FactAnswer::Proven, witness: None, why: None };
         let facts = Facts { declared: proven(), open: proven(), reverse: proven() };

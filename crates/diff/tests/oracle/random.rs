@@ -153,7 +153,9 @@ fn change(at: &mut Value, rng: &mut Rng, depth: u32) {
                 _ => change(&mut list[i], rng, depth + 1),
             }
         }
-        Value::Number(number) => *at = json!(number.as_i64().unwrap_or(1) + rng.below(3) as i64 - 1),
+        Value::Number(number) => {
+            *at = json!(number.as_i64().unwrap_or(1).saturating_add(rng.below(3) as i64 - 1))
+        }
         Value::Bool(flag) => *at = json!(!*flag),
         _ => *at = if rng.chance(0.5) { leaf(rng) } else { value(rng, 1) },
     }

@@ -80,6 +80,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         comparator: COMPARATOR_VERSION,
     };
     let places = prepared.places().len();
+    if prepared.places_cut() {
+        tell!(
+            "note: the arguments change at more places than are told apart; exposure is counted for the first {places} of \
+             them. Split the candidate into smaller steps to see it for all"
+        );
+    }
     if !args.dry_run {
         let ledger = open(&args.ledger)?;
         ledger.put_object(&definition_bytes(&old)?).map_err(of_ledger)?;
@@ -108,9 +114,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             .map_err(of_ledger)?;
     }
     println!(
-        "observing {} → {}: {places} changed places, epoch {}",
+        "observing {} → {}: {}{places} changed places, epoch {}",
         pair.current,
         pair.candidate,
+        if prepared.places_cut() { "more than " } else { "" },
         pair.epoch.short()
     );
     println!(

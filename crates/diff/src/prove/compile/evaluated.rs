@@ -14,6 +14,8 @@ use crate::prove::ir::{self, N, Types};
 
 /// Conditions beyond which the rewriting would be too large.
 const MAX_CONDITIONS: usize = 6;
+const CONTAINS: &str = "`unevaluatedItems` beside `contains` means one thing in draft 2019-09 and another in 2020-12, and some \
+                        validators do not tell them apart; say with `items` what the other items may be";
 /// Subschemas of the same value that are looked at.
 const MAX_SUBSCHEMAS: usize = 200;
 
@@ -31,6 +33,8 @@ struct Evaluated<'a> {
     prefix: usize,
     /// Items that satisfy one of these are evaluated.
     contained: Vec<N>,
+    /// Items that satisfy one of these are evaluated for some validators.
+    perhaps: Vec<N>,
 }
 
 /// A walk over the subschemas that speak of the same value.
@@ -69,8 +73,15 @@ impl<'a> Compiler<'a> {
     /// `unevaluatedItems: below` of the schema at `place`.
     pub(super) fn unevaluated_items(&mut self, place: Place<'a>, below: &'a Value) -> N {
         let rest = self.child(place, below);
-        let Some(cases) = self.cases(place, true) else { return self.not_rewritten(place) };
-        let mut parts = Vec::new();
+        let Some(cases) = self.cases(place, true) else {
+            // There may be one on the way.
+            if self.index.draft == Draft::Draft201909 && self.index.root.to_string().contains("\"contains\"")
+            {
+                self.contested = Some(CONTAINS);
+            }
+            return self.not_rewritten(place);
+        };
+        let (mut strict, mut lax) = (Vec::new(), Vec::new());
         for (otherwise, evaluated) in cases {
             if evaluated.iter().any(|e| e.all) {
                 continue;
@@ -78,11 +89,16 @@ impl<'a> Compiler<'a> {
             let prefix = evaluated.iter().map(|e| e.prefix).max().unwrap_or(0);
             let mut allowed: Vec<N> = evaluated.iter().flat_map(|e| e.contained.iter().cloned()).collect();
             allowed.push(rest.clone());
-            let mut branches = otherwise;
-            branches.push(ir::items(vec![ir::truth(true); prefix], ir::or(allowed)));
-            parts.push(ir::or(branches));
+            let with = |allowed: Vec<N>| {
+                let mut branches = otherwise.clone();
+                branches.push(ir::items(vec![ir::truth(true); prefix], ir::or(allowed)));
+                ir::or(branches)
+            };
+            strict.push(with(allowed.clone()));
+            allowed.extend(evaluated.iter().flat_map(|e| e.perhaps.iter().cloned()));
+            lax.push(with(allowed));
         }
-        ir::and(parts)
+        self.contested(&ir::and(strict), &ir::and(lax), CONTAINS)
     }
 
     fn not_rewritten(&mut self, place: Place<'a>) -> N {
@@ -241,8 +257,9 @@ impl<'a> Compiler<'a> {
                 Some(_) => found.all = true,
                 None => {}
             }
-            if map.contains_key("contains") {
-                return None; // validators of 2019-09 differ here
+            if let Some(item) = map.get("contains") {
+                // Draft 2019-09 leaves such items unevaluated, 2020-12 does not. Some validators do one thing in both.
+                found.perhaps.push(self.child(place, item));
             }
         }
         (found.prefix <= 200).then_some(found)
@@ -259,6 +276,7 @@ impl<'a> Evaluated<'a> {
             patterns: self.patterns.clone(),
             prefix: self.prefix,
             contained: self.contained.clone(),
+            perhaps: self.perhaps.clone(),
         }
     }
 }

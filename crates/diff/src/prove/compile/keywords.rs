@@ -12,6 +12,11 @@ use crate::prove::number::Num;
 
 type Object = Map<String, Value>;
 
+const DEPENDENCIES: &str = "`dependencies` is applied by some validators of this draft and ignored by others; write \
+                            `dependentRequired` or `dependentSchemas`";
+const WRITTEN: &str =
+    "`integer` takes 1.0 in some validators of draft-04 and not in others; name a newer draft in `$schema`";
+
 impl<'a> Compiler<'a> {
     /// Adds what each keyword demands.
     pub(super) fn keywords(&mut self, place: Place<'a>, map: &'a Object, parts: &mut Vec<N>) {
@@ -54,11 +59,12 @@ impl<'a> Compiler<'a> {
             let types = names.iter().filter_map(|n| Types::named(n)).fold(Types(0), Types::or);
             parts.push(ir::of_types(types));
             if self.index.draft == Draft::Draft4 && names.contains(&"integer") && !names.contains(&"number") {
-                // Draft-04 does not take 1.0 for an integer.
+                // Draft-04 does not take 1.0 for an integer; validators of all drafts do.
                 let written = ir::opaque(
                     ir::identity(&["written as an integer"]),
                     Arc::new(|value| Some(value.is_i64() || value.is_u64())),
                 );
+                let written = self.contested(&written, &ir::truth(true), WRITTEN);
                 parts.push(ir::or(vec![ir::of_types(Types::WHOLE.not()), written]));
             }
         }
@@ -203,7 +209,10 @@ impl<'a> Compiler<'a> {
                 };
                 let demand = ir::or(vec![ir::not(&ir::required(name)), then]);
                 let contested = key == "dependencies" && modern;
-                parts.push(if contested { self.contested(&demand) } else { demand });
+                parts.push(match contested {
+                    true => self.contested(&demand, &ir::truth(true), DEPENDENCIES),
+                    false => demand,
+                });
             }
         }
     }

@@ -282,3 +282,11 @@ pub(in crate::prove) fn link(id: u128, link: Arc<Link>) -> N {
 pub(in crate::prove) fn opaque(id: u128, check: Check) -> N {
     Arc::new(Node { id, kind: Kind::Opaque(check) })
 }
+
+/// What both readings of a keyword demand, where validators read it in two ways: `strict` holds only of values of which
+/// `lax` holds. Of values between them nothing is known.
+pub(in crate::prove) fn contested(strict: &N, lax: &N) -> N {
+    let mut hasher = Hasher::new("contested");
+    hasher.node(strict).node(lax);
+    or(vec![strict.clone(), and(vec![lax.clone(), hasher.with(Kind::Contested)])])
+}

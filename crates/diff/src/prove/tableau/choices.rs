@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::prove::eval::settled_equal;
 use crate::prove::ir::{self, Kind, Literal, N, Types};
-use crate::prove::number::equal;
 
 /// Branches of a `oneOf` up to which it is taken apart exactly.
 const MAX_ONE: usize = 24;
@@ -88,7 +88,8 @@ impl State {
             (Kind::Enum(values), true) => {
                 let left: Vec<Value> = match &self.values {
                     Some(known) => {
-                        known.iter().filter(|a| values.iter().any(|b| equal(a, b))).cloned().collect()
+                        let may_be = |a: &Value| values.iter().any(|b| settled_equal(a, b) != Some(false));
+                        known.iter().filter(|a| may_be(a)).cloned().collect()
                     }
                     None => values.iter().cloned().collect(),
                 };
@@ -108,7 +109,7 @@ impl State {
                 }
                 self.choices.push(ways);
             }
-            (Kind::Enum(_) | Kind::Opaque(_), _) => self.facts.push(literal),
+            (Kind::Enum(_) | Kind::Opaque(_) | Kind::Contested, _) => self.facts.push(literal),
             (kind, true) => {
                 if about(kind).meets(self.types) {
                     self.facts.push(literal);
@@ -149,7 +150,7 @@ impl State {
     /// Takes out of the choices what is decided already. `false`: a choice has no way left.
     pub fn propagate(&mut self) -> bool {
         self.facts.retain(|fact| match fact.node.kind {
-            Kind::Enum(_) | Kind::Opaque(_) => true,
+            Kind::Enum(_) | Kind::Opaque(_) | Kind::Contested => true,
             ref kind => about(kind).meets(self.types),
         });
         loop {
@@ -210,7 +211,7 @@ impl State {
             Kind::And(_) | Kind::Or(_) if depth == 0 => None,
             Kind::And(parts) => self.glance_all(parts, depth, true),
             Kind::Or(parts) => self.glance_all(parts, depth, false),
-            Kind::One(_) | Kind::Link(_) | Kind::Opaque(_) => None,
+            Kind::One(_) | Kind::Link(_) | Kind::Opaque(_) | Kind::Contested => None,
             kind => (!about(kind).meets(self.types)).then_some(true),
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::choices::State;
 use super::{Outcome, Solver};
 use crate::prove::ir::Kind;
-use crate::prove::number::{Num, aligned, decimal, gcd, whole};
+use crate::prove::number::{EXACT, Num, aligned, decimal, doubles_beside, gcd, is_dyadic, whole};
 
 /// Numbers of a range up to which each is tried.
 const FEW: i128 = 64;
@@ -61,12 +61,15 @@ impl Range {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        let (Some((low, low_open)), Some((high, high_open))) = (self.low, self.high) else { return false };
+    /// Whether no number is in it; `None` where one is for validators that read numbers as doubles.
+    fn is_empty(&self) -> Option<bool> {
+        let (Some((low, low_open)), Some((high, high_open))) = (self.low, self.high) else {
+            return Some(false);
+        };
         match low.compare(high) {
-            Ordering::Greater => true,
-            Ordering::Equal => low_open || high_open,
-            Ordering::Less => false,
+            Ordering::Greater => (low_open || high_open || low.as_f64() != high.as_f64()).then_some(true),
+            Ordering::Equal => Some(low_open || high_open),
+            Ordering::Less => Some(false),
         }
     }
 }
@@ -81,8 +84,10 @@ impl Solver<'_> {
     /// Whole numbers.
     pub(super) fn wholes(&mut self, state: &State) -> Outcome {
         let range = Range::of(state);
-        if range.is_empty() {
-            return Outcome::None;
+        match range.is_empty() {
+            Some(true) => return Outcome::None,
+            Some(false) => {}
+            None => return Outcome::Open(range.high.and_then(|(bound, _)| bound.value())),
         }
         let low = range.low.map(|(bound, open)| match bound {
             Num::Whole(n) => n.checked_add(i128::from(open)),
@@ -108,7 +113,12 @@ impl Solver<'_> {
         let last = high.map(|high| high.div_euclid(step));
         if let (Some(first), Some(last)) = (first, last) {
             if first > last {
-                return Outcome::None;
+                let exact = |n: Option<i128>| n.is_none_or(|n| n.abs() < EXACT as i128);
+                return match step == 1 || exact(low) && exact(high) {
+                    true => Outcome::None,
+                    // A number that is read as its neighbour may be a multiple.
+                    false => Outcome::Open(low.and_then(whole)),
+                };
             }
             if last - first <= FEW {
                 let all: Option<Vec<Value>> =
@@ -122,9 +132,11 @@ impl Solver<'_> {
         let direction = if first.is_some() || last.is_none() { 1 } else { -1 };
         let near = (0..40).map(|i| start + direction * i);
         let ends = last.into_iter().flat_map(|last| (0..20).map(move |i| last - i));
-        // Far beyond a large bound, where every validator sees the difference.
+        // Beside and far beyond a large bound, where every validator sees the difference.
         let far = [first.and_then(|f| f.checked_mul(4)), last.and_then(|l| l.checked_mul(4))];
-        let zero = [0, 1, -1, 7].into_iter().chain(far.into_iter().flatten());
+        let middle = first.zip(last).and_then(|(first, last)| first.checked_add(last)).map(|sum| sum / 2);
+        let beside = low.into_iter().chain(high).flat_map(doubles_beside).map(|n| n.div_euclid(step));
+        let zero = [0, 1, -1, 7].into_iter().chain(far.into_iter().flatten()).chain(middle).chain(beside);
         let values = zero
             .filter(|k| first.is_none_or(|f| *k >= f) && last.is_none_or(|l| *k <= l))
             .chain(near)
@@ -136,7 +148,7 @@ impl Solver<'_> {
     /// Numbers that are not whole.
     pub(super) fn fractions(&mut self, state: &State) -> Outcome {
         let range = Range::of(state);
-        if range.is_empty() || range.multiple.iter().any(|factor| factor.is_whole()) {
+        if range.is_empty() != Some(false) || range.multiple.iter().any(|factor| factor.is_whole()) {
             return Outcome::None;
         }
         if let (Some((low, _)), Some((high, _))) = (range.low, range.high)
@@ -147,7 +159,11 @@ impl Solver<'_> {
                 None => Outcome::None,
             };
         }
-        let divides = |a: Num, b: Num| aligned(a, b).is_some_and(|(a, b)| b != 0 && a % b == 0);
+        // Of 0.3 and 0.1 that holds for decimals only: 0.3 is left to be found, and to be disputed.
+        let divides = |a: Num, b: Num| {
+            aligned(a, b)
+                .is_some_and(|(x, y)| y != 0 && x % y == 0 && (is_dyadic(a) && is_dyadic(b) || x == y))
+        };
         if range.multiple.iter().any(|a| range.not_multiple.iter().any(|b| divides(*a, *b))) {
             return Outcome::None;
         }
