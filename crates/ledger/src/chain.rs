@@ -9,10 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::control::Entry;
 use crate::error::LedgerError;
 use crate::names::Chain;
-use crate::store::{Created, Store, StoreError};
-
-/// How often an append asks again when nobody can say whether it took effect.
-const ATTEMPTS: usize = 32;
+use crate::store::{self, Store};
 
 /// The last entry of a chain, as far as a successor needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,26 +70,12 @@ pub fn append<B: Serialize>(
     let path = chain.entry_path(seq);
     let bytes = serde_json::to_vec(&entry).map_err(|e| LedgerError::unreadable(&path, e))?;
     let bytes = Bytes::from(bytes);
-    let won = || Append::Won(Tail { seq, digest: Digest::of(&bytes), at });
-    let mut last = None;
-    for _ in 0..ATTEMPTS {
-        match store.create(&path, &bytes) {
-            Ok(Created::Yes) => return Ok(won()),
-            // Ours, if an earlier answer was lost: the writer's id and the file names make the bytes unique.
-            Ok(Created::Exists) => {}
-            Err(StoreError::Ambiguous { path, what }) => last = Some(StoreError::Ambiguous { path, what }),
-            Err(error) => return Err(error.into()),
-        }
-        match store.get(&path) {
-            Ok(Some(there)) if there == bytes => return Ok(won()),
-            Ok(Some(_)) => return Ok(Append::Lost),
-            // Absent: the identical bytes again.
-            Ok(None) => {}
-            Err(StoreError::Ambiguous { path, what }) => last = Some(StoreError::Ambiguous { path, what }),
-            Err(error) => return Err(error.into()),
-        }
+    // Ours, if an earlier answer was lost: the writer's id and the file names make the bytes unique.
+    if store::settle(store, &path, &bytes)? {
+        Ok(Append::Won(Tail { seq, digest: Digest::of(&bytes), at }))
+    } else {
+        Ok(Append::Lost)
     }
-    Err(last.unwrap_or(StoreError::Failed { path, what: "no clear answer".to_owned() }).into())
 }
 
 /// Reads one entry; `None` where none stands.

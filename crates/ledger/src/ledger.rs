@@ -17,7 +17,7 @@ use crate::names::{self, Chain};
 use crate::position::Partition;
 use crate::rows::{CallRow, DeadRow, ResultRow};
 use crate::state::ControlState;
-use crate::store::{Created, LocalStore, Store};
+use crate::store::{self, LocalStore, Location, Store};
 use crate::{calls, dead, files, results};
 
 /// How often an append to the control chain is tried when others append at the same time.
@@ -119,9 +119,9 @@ impl Ledger {
     pub fn init_in(store: Arc<dyn Store>, clock: LedgerClock, place: &str) -> Result<Self, LedgerError> {
         let meta = Meta { format: FORMAT, id: random_hex(16)?, clock };
         let bytes = serde_json_canonicalizer::to_vec(&meta).map_err(|e| LedgerError::unreadable(place, e))?;
-        match store.create(names::META, &Bytes::from(bytes))? {
-            Created::Exists => return Err(LedgerError::AlreadyALedger(place.to_owned())),
-            Created::Yes => {}
+        // The id is random: the same bytes are this call's own.
+        if !store::settle(&*store, names::META, &Bytes::from(bytes))? {
+            return Err(LedgerError::AlreadyALedger(place.to_owned()));
         }
         let ledger = Self { store, meta, writer: random_hex(16)?, place: place.to_owned() };
         ledger.ensure_genesis()?;
@@ -135,6 +135,22 @@ impl Ledger {
             return Err(LedgerError::NotALedger(shown));
         }
         Self::open_in(Arc::new(LocalStore::open(path)?), &shown)
+    }
+
+    /// Makes a ledger at a place: a folder, which is made if it is absent, or a prefix in a bucket.
+    pub fn init_at(place: &Location, clock: LedgerClock) -> Result<Self, LedgerError> {
+        match place {
+            Location::Folder(folder) => Self::init(folder, clock),
+            Location::Bucket { .. } => Self::init_in(store::open(place)?, clock, &place.to_string()),
+        }
+    }
+
+    /// Opens the ledger at a place: a folder, or a prefix in a bucket.
+    pub fn open_at(place: &Location) -> Result<Self, LedgerError> {
+        match place {
+            Location::Folder(folder) => Self::open(folder),
+            Location::Bucket { .. } => Self::open_in(store::open(place)?, &place.to_string()),
+        }
     }
 
     /// Opens a ledger in a store.
@@ -170,6 +186,11 @@ impl Ledger {
     /// The store under it.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Checks that its place can be written safely, before a command works for long; see [`Store::probe`].
+    pub fn probe(&self) -> Result<(), LedgerError> {
+        Ok(self.store.probe()?)
     }
 
     /// This process's random writer id.
@@ -277,9 +298,8 @@ impl Ledger {
     pub fn put_object(&self, bytes: &[u8]) -> Result<Digest, LedgerError> {
         let digest = Digest::of(bytes);
         let path = names::object_path(&digest);
-        let bytes = Bytes::copy_from_slice(bytes);
-        if self.store.create(&path, &bytes)? == Created::Exists {
-            self.object(&digest)?;
+        if !store::settle(&*self.store, &path, &Bytes::copy_from_slice(bytes))? {
+            return Err(LedgerError::altered(&path, "its SHA-256 is not its name"));
         }
         Ok(digest)
     }

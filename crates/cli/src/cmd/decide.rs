@@ -31,7 +31,7 @@ pub struct Args {
     /// Every tool that is registered or observed.
     #[arg(long)]
     all: bool,
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR")]
     ledger: PathBuf,
     /// May new calls go to the candidate, the old version be switched off, its decoder be removed?

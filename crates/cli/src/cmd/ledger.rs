@@ -6,6 +6,7 @@ use clap::{Subcommand, ValueEnum};
 use lastcall_event::Preset;
 use lastcall_ledger::control::{Control, Role, SourceKind};
 use lastcall_ledger::entry::FileKind;
+use lastcall_ledger::store::Location;
 use lastcall_ledger::verify::{Outcome, Verification, verify};
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
 use serde_json::json;
@@ -25,10 +26,12 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make an empty ledger in a folder.
-    #[command(after_help = "Example: lastcall ledger init ledger")]
+    /// Make an empty ledger in a folder or a bucket.
+    #[command(
+        after_help = "Examples:\n  lastcall ledger init ledger\n  lastcall ledger init s3://bucket/ledger"
+    )]
     Init {
-        /// The folder; made if it is absent.
+        /// A folder, which is made if it is absent, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// Where time comes from: the system, or `clock` records in the input (verdicts then say SIMULATED).
         #[arg(long, value_enum, default_value = "system")]
@@ -39,7 +42,7 @@ enum Command {
         after_help = "Example: lastcall ledger source ledger orders.jsonl --role mirrored-calls --lateness 2h"
     )]
     Source {
-        /// The ledger.
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// The source's name; for a file, its file name.
         name: String,
@@ -60,7 +63,7 @@ enum Command {
     #[command(after_help = "Example: lastcall ledger verify ledger\n\n\
         Exit codes: 0 intact, 1 altered or truncated, 3 incomplete or cannot check.")]
     Verify {
-        /// The ledger.
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
@@ -70,7 +73,7 @@ enum Command {
     #[command(after_help = "Example: lastcall ledger files ledger --kind results\n\n\
         A glob over results/ would also read files that no entry names (of a run that was stopped).")]
     Files {
-        /// The ledger.
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// Only files of this kind.
         #[arg(long, value_enum)]
@@ -160,9 +163,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// Opens a ledger; an altered record ends the command with 4.
-pub fn open(dir: &Path) -> anyhow::Result<Ledger> {
-    Ledger::open(dir).map_err(of_ledger)
+/// Opens a ledger in a folder or a bucket; an altered record ends the command with 4.
+pub fn open(place: &Path) -> anyhow::Result<Ledger> {
+    Ledger::open_at(&location(place)?).map_err(of_ledger)
+}
+
+fn location(place: &Path) -> anyhow::Result<Location> {
+    Location::of(place).map_err(|what| with_exit(Exit::Usage, what))
 }
 
 /// An error of a ledger with the exit code that it asks for.
@@ -180,8 +187,8 @@ fn init(dir: &Path, clock: Clock) -> anyhow::Result<Exit> {
         Clock::System => LedgerClock::System,
         Clock::Simulated => LedgerClock::Simulated,
     };
-    let ledger = Ledger::init(dir, clock)?;
-    println!("{}: a new ledger, id {}", dir.display(), ledger.meta().id);
+    let ledger = Ledger::init_at(&location(dir)?, clock)?;
+    println!("{}: a new ledger, id {}", ledger.place(), ledger.meta().id);
     if clock == LedgerClock::Simulated {
         println!("its time comes from `clock` records; verdicts from it say SIMULATED");
     }
@@ -254,7 +261,8 @@ fn text(report: &Verification) -> String {
 }
 
 fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Exit> {
-    let ledger = open(dir)?;
+    let place = location(dir)?;
+    let ledger = Ledger::open_at(&place).map_err(of_ledger)?;
     let kind = kind.map(|kind| match kind {
         KindArg::Calls => FileKind::Calls,
         KindArg::Results => FileKind::Results,
@@ -270,7 +278,7 @@ fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Ex
         Format::Json => println!("{}", serde_json::to_string_pretty(&json!({ "files": listed }))?),
         Format::Text => {
             for file in &listed {
-                println!("{}", dir.join(&file.path).display());
+                println!("{}", place.file(&file.path));
             }
         }
     }

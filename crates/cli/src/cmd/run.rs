@@ -22,7 +22,7 @@ pub struct Args {
     /// JSON Lines, plain or packed with gzip or zstd; `-` reads standard input, which is a new source every time.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The ledger (see `lastcall ledger init`).
+    /// The ledger: a folder, or s3://BUCKET/PREFIX (see `lastcall ledger init`).
     #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR")]
     ledger: PathBuf,
     /// The source's name; the file's name if not given. Registered if it is new.
@@ -86,6 +86,7 @@ pub fn duration(text: &str) -> Result<i64, String> {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let Follow::No = args.follow;
     let ledger = open(&args.ledger)?;
+    ledger.probe()?;
     let mut options = RunOptions {
         source: args.source,
         preset: args.preset.map(Into::into),

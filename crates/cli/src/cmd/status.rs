@@ -21,7 +21,7 @@ use crate::ui::{Exit, style, with_exit};
 pub struct Args {
     /// One tool in full; without it every tool on one line.
     tool: Option<String>,
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR")]
     ledger: PathBuf,
     /// Only the window of this cohort.

@@ -42,7 +42,7 @@ pub struct Args {
     /// input.
     #[arg(required_unless_present = "ledger", conflicts_with = "ledger")]
     calls: Option<PathBuf>,
-    /// The archived calls of a ledger instead.
+    /// The archived calls of a ledger instead: a folder, or s3://BUCKET/PREFIX.
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
     /// Which tool: its name in a file of several definitions, and its id in the calls.

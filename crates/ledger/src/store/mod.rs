@@ -1,11 +1,21 @@
-//! Where the bytes of a ledger lie: a local folder, or memory for tests. The rest of the code knows no file.
+//! Where the bytes of a ledger lie: a local folder, a bucket of an S3-compatible store (feature `s3`), or memory for
+//! tests. The rest of the code knows no file.
 
 mod local;
+mod location;
 mod memory;
+#[cfg(feature = "s3")]
+pub mod s3;
+
+use std::sync::Arc;
 
 pub use bytes::Bytes;
 pub use local::LocalStore;
+pub use location::Location;
 pub use memory::MemoryStore;
+
+/// How often one create is asked again when nobody can say whether it took effect.
+const ATTEMPTS: u32 = 32;
 
 /// What came of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +60,55 @@ pub trait Store: Send + Sync {
     /// Removes a file, durably; none there is no error. For erasure and garbage collection alone: no other code
     /// removes anything.
     fn delete(&self, path: &str) -> Result<(), StoreError>;
+    /// Checks, once, that writing is safe here: that a second create of one place is refused. A command that will write
+    /// asks before it works; a store that needs the check makes it before its first write in any case.
+    fn probe(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Waits before the same is asked for the `attempt`-th time (from 1) after an unclear answer.
+    fn pause(&self, _attempt: u32) {}
+}
+
+/// Creates, and finds out what stands there then: whether it is these bytes. An unclear answer is settled by reading the
+/// place: the same bytes are ours (or as good as ours), other bytes are another's, and where none stand the identical
+/// bytes are put again. A store that repeats a create by itself can find its own earlier one: no writer may take
+/// [`Created::Exists`] for another's without reading.
+pub fn settle(store: &dyn Store, path: &str, bytes: &Bytes) -> Result<bool, StoreError> {
+    let mut last = None;
+    for attempt in 1..=ATTEMPTS {
+        match store.create(path, bytes) {
+            Ok(Created::Yes) => return Ok(true),
+            Ok(Created::Exists) => {}
+            Err(error @ StoreError::Ambiguous { .. }) => {
+                last = Some(error);
+                store.pause(attempt);
+            }
+            Err(error) => return Err(error),
+        }
+        match store.get(path) {
+            Ok(Some(there)) => return Ok(there == *bytes),
+            Ok(None) => {}
+            Err(error @ StoreError::Ambiguous { .. }) => last = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| failed(path, "it is there and not there in turn")))
+}
+
+/// Opens the store at a place. A folder must exist.
+pub fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
+    match location {
+        Location::Folder(folder) => Ok(Arc::new(LocalStore::open(folder)?)),
+        #[cfg(feature = "s3")]
+        Location::Bucket { bucket, prefix } => {
+            Ok(Arc::new(s3::S3Store::open(s3::S3Config::from_env(bucket, prefix))?))
+        }
+        #[cfg(not(feature = "s3"))]
+        Location::Bucket { .. } => Err(failed(
+            &location.to_string(),
+            "this build knows no object storage: build with the feature `s3`",
+        )),
+    }
 }
 
 fn failed(path: &str, error: impl std::fmt::Display) -> StoreError {

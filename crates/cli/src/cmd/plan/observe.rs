@@ -25,7 +25,7 @@ pub struct Args {
     old: String,
     /// The candidate.
     new: String,
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR")]
     ledger: PathBuf,
     #[command(flatten)]

@@ -31,7 +31,7 @@ use crate::ui::Exit;
 pub struct Args {
     /// The tool; its pair has to be observed (see `lastcall plan observe`).
     tool: String,
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR")]
     ledger: PathBuf,
     /// The plan, a release-policy.yaml.

@@ -19,7 +19,7 @@ pub struct Args {
     /// The tool.
     #[arg(required_unless_present = "policy")]
     tool: Option<String>,
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     #[arg(long, env = "LASTCALL_LEDGER", value_name = "DIR", required_unless_present = "policy")]
     ledger: Option<PathBuf>,
     /// A plan that is not registered yet.
