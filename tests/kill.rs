@@ -13,66 +13,14 @@ use lastcall_compare::PairConfig;
 use lastcall_contract::{Contract, Definition, Pick};
 use lastcall_diff::Rng;
 use lastcall_ledger::Ledger;
-use lastcall_ledger::entry::{Balance, FileKind};
-use lastcall_ledger::tally::Sums;
+use lastcall_ledger::entry::FileKind;
+use lastcall_tests::content::Content;
 use lastcall_tests::{lastcall, observe, run};
 
 const KILLS: usize = 20;
 
-/// What a ledger says, without what may differ between two ledgers of the same input.
-#[derive(PartialEq)]
-struct Content {
-    /// Result rows by position and candidate, the commitment left out.
-    results: Vec<String>,
-    /// Call rows by position, the salt left out.
-    calls: Vec<String>,
-    /// Dead letters by position.
-    dead: Vec<String>,
-    sums: Sums,
-    balance: Balance,
-    /// `[first, next)` of the whole, and the number of bytes that the chunks say they cover.
-    covered: (i64, i64),
-}
-
 fn content(dir: &Path) -> Content {
-    let ledger = Ledger::open(dir).unwrap();
-    let mut content = Content {
-        results: Vec::new(),
-        calls: Vec::new(),
-        dead: Vec::new(),
-        sums: Sums::default(),
-        balance: Balance::default(),
-        covered: (0, 0),
-    };
-    for partition in ledger.partitions().unwrap() {
-        for (seq, chunk) in partition.chunks() {
-            assert_eq!(
-                chunk.range.first.0, content.covered.1,
-                "chunk {seq} does not begin where its predecessor ends"
-            );
-            content.covered.1 = chunk.range.next.0;
-            assert!(chunk.balance.holds(), "chunk {seq}: {:?}", chunk.balance);
-            content.balance.add(&chunk.balance);
-            content.sums.add(chunk);
-            ledger
-                .for_each_result(chunk, |mut row| {
-                    row.commitment = [0; 32];
-                    content.results.push(format!("{:?}", row));
-                })
-                .unwrap();
-            ledger
-                .for_each_call(chunk, |mut row| {
-                    row.salt = [0; 16];
-                    content.calls.push(format!("{:?}", row));
-                })
-                .unwrap();
-            ledger.for_each_dead(chunk, |row| content.dead.push(format!("{row:?}"))).unwrap();
-        }
-    }
-    content.results.sort();
-    content.calls.sort();
-    content.dead.sort();
-    content
+    lastcall_tests::content::content(&Ledger::open(dir).unwrap())
 }
 
 /// (entries of partition chains, data files that no entry names)

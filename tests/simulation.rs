@@ -6,8 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lastcall_compare::{Category, Comparison, ComparisonResult, Discrepancy, Evidence, Reason, Severity};
 use lastcall_contract::Digest;
@@ -17,12 +19,15 @@ use lastcall_ledger::control::{Control, Pair, Role, SourceKind};
 use lastcall_ledger::entry::{ControlRef, FileKind, PartitionBody};
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
 use lastcall_ledger::state::ControlState;
+use lastcall_ledger::store::s3::{S3Config, S3Store};
 use lastcall_ledger::store::{Bytes, Created, MemoryStore, Store, StoreError};
 use lastcall_ledger::verify::{Outcome, verify};
 use lastcall_ledger::{Ledger, LedgerClock};
 use lastcall_record::{
     Action, Commit, Committer, Config, Incoming, Input, Judge, Judged, Limits, Recorder, Spec,
 };
+use lastcall_tests::services::moto::Moto;
+use lastcall_tests::services::proxy::{Fault, Proxy};
 
 // ---------------------------------------------------------------------------------------------------- chance
 
@@ -137,9 +142,58 @@ enum Broken {
     PutLoses,
 }
 
+/// What lies under the faults: memory, or a bucket.
+#[derive(Clone)]
+enum Under {
+    Memory(MemoryStore),
+    Bucket(Arc<dyn Store>),
+}
+
+impl Under {
+    fn store(&self) -> &dyn Store {
+        match self {
+            Self::Memory(store) => store,
+            Self::Bucket(store) => &**store,
+        }
+    }
+
+    fn overwrite(&self, path: &str, bytes: Bytes) {
+        match self {
+            Self::Memory(store) => store.overwrite(path, bytes),
+            Self::Bucket(_) => unreachable!("only memory is broken on purpose"),
+        }
+    }
+}
+
+impl Store for Under {
+    fn create(&self, path: &str, bytes: &Bytes) -> Result<Created, StoreError> {
+        self.store().create(path, bytes)
+    }
+
+    fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError> {
+        self.store().put(path, bytes)
+    }
+
+    fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
+        self.store().get(path)
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.store().list(prefix)
+    }
+
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        self.store().delete(path)
+    }
+
+    fn pause(&self, attempt: u32) {
+        self.store().pause(attempt);
+    }
+}
+
 /// One process's view of the store: fails, dies and answers ambiguously; what it wrote stays.
 struct FaultyStore {
-    inner: MemoryStore,
+    inner: Under,
     broken: Option<Broken>,
     faults: Mutex<Faults>,
 }
@@ -264,6 +318,10 @@ impl Store for FaultyStore {
             return Err(crashed(path));
         }
         self.inner.delete(path)
+    }
+
+    fn pause(&self, attempt: u32) {
+        self.inner.pause(attempt);
     }
 }
 
@@ -439,7 +497,10 @@ struct World {
     source: String,
     records: Vec<Made>,
     end: i64,
-    store: MemoryStore,
+    /// The truth.
+    store: Under,
+    /// The same, as processes reach it.
+    reached: Under,
     owner: Ledger,
     object: Digest,
     /// Observed (tool, candidate) after each control entry, kept by the test itself: the oracle's configuration.
@@ -456,12 +517,16 @@ fn epoch_of(tool: &str, candidate: &str) -> Digest {
 
 impl World {
     fn new(seed: u64, broken: Option<Broken>) -> Self {
+        let store = Under::Memory(MemoryStore::default());
+        Self::over(store.clone(), store, seed, broken)
+    }
+
+    fn over(store: Under, reached: Under, seed: u64, broken: Option<Broken>) -> Self {
         let mut rng = Rng(seed);
         let (dense, simulated) = (rng.chance(50), rng.chance(30));
         if simulated {
             hit(Step::simulated);
         }
-        let store = MemoryStore::default();
         let clock = if simulated { LedgerClock::Simulated } else { LedgerClock::System };
         let owner = Ledger::init_in(Arc::new(store.clone()), clock, "sim").unwrap();
         let object = owner.put_object(b"{}").unwrap();
@@ -478,6 +543,7 @@ impl World {
             records,
             end,
             store,
+            reached,
             owner,
             object,
             observed: vec![BTreeSet::new()],
@@ -542,7 +608,7 @@ impl World {
     fn start(&mut self, percent: u64) -> Option<Box<Up>> {
         let faults = Faults { rng: Rng(self.rng.next()), percent, dead: false, late: self.late.clone() };
         let store = Arc::new(FaultyStore {
-            inner: self.store.clone(),
+            inner: self.reached.clone(),
             broken: self.broken,
             faults: Mutex::new(faults),
         });
@@ -1032,6 +1098,57 @@ fn whatever_happens_the_record_is_what_was_fed_in() {
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "seeds that fail: {failed:?}");
     assert!(never.is_empty() || seeds < 1000, "never happened: {never:?}");
+}
+
+/// The same over a bucket, behind a network that loses answers (LASTCALL_S3_SEEDS): the simulated crashes on top of real
+/// time-outs, conflicts and cut connections.
+#[test]
+fn over_a_bucket_on_a_bad_network_it_is_what_was_fed_in_too() {
+    let Some(moto) = Moto::start() else { return };
+    moto.bucket("books");
+    let number = |name: &str, otherwise| {
+        std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(otherwise)
+    };
+    let (first, seeds) = (number("LASTCALL_SEED", 0), number("LASTCALL_S3_SEEDS", 3));
+    let dice = Mutex::new(Rng(first ^ 0x5eed));
+    let proxy = Proxy::start(moto.address, move |_| {
+        let mut dice = dice.lock().unwrap();
+        if !dice.chance(4) {
+            return Fault::None;
+        }
+        match dice.below(8) {
+            0 => Fault::Answers(500, "InternalError"),
+            1 => Fault::Answers(503, "SlowDown"),
+            2 => Fault::Answers(409, "ConditionalRequestConflict"),
+            3 => Fault::DoneButAnswers(500, "InternalError"),
+            4 => Fault::Cut,
+            5 => Fault::DoneButCut,
+            6 => Fault::CutInside,
+            _ => Fault::DoneButSilent,
+        }
+    });
+    for seed in first..first + seeds {
+        let open = |address: SocketAddr, timeout: u64| {
+            let variables = [
+                ("AWS_ACCESS_KEY_ID", "test".to_owned()),
+                ("AWS_SECRET_ACCESS_KEY", "test".to_owned()),
+                ("AWS_ENDPOINT_URL", format!("http://{address}")),
+                ("AWS_ALLOW_HTTP", "true".to_owned()),
+            ];
+            let config = S3Config {
+                variables: variables.map(|(n, v)| (n.to_owned(), v)).into(),
+                timeout: Duration::from_millis(timeout),
+                ..S3Config::from_env("books", &format!("sim/{seed}"))
+            };
+            Under::Bucket(Arc::new(S3Store::open(config).unwrap()))
+        };
+        let begun = std::time::Instant::now();
+        let mut world = World::over(open(moto.address, 20_000), open(proxy.address, 500), seed, None);
+        world.run();
+        check(&world, false);
+        println!("seed {seed} over a bucket: {:.1?}", begun.elapsed());
+    }
+    println!("requests by fault: {:?}", proxy.hits());
 }
 
 /// The simulation can fail: a store that breaks its promise is found out within a few seeds.

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod content;
+pub mod services;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;

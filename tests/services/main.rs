@@ -1,0 +1,6 @@
+//! Against real servers, with what networks do to them: a ledger in a bucket.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod s3_command;
+mod s3_store;

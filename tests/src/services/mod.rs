@@ -1,0 +1,4 @@
+//! Servers that tests run against, and what networks do to them.
+
+pub mod moto;
+pub mod proxy;
