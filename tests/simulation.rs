@@ -1138,7 +1138,7 @@ fn over_a_bucket_on_a_bad_network_it_is_what_was_fed_in_too() {
             let config = S3Config {
                 variables: variables.map(|(n, v)| (n.to_owned(), v)).into(),
                 timeout: Duration::from_millis(timeout),
-                ..S3Config::from_env("books", &format!("sim/{seed}"))
+                ..S3Config::from_env("books", &format!("sim/{seed}")).unwrap()
             };
             Under::Bucket(Arc::new(S3Store::open(config).unwrap()))
         };

@@ -90,7 +90,7 @@ impl Bench {
         let Location::Bucket { bucket, prefix } = &place else {
             return content(&Ledger::open_at(&place).unwrap());
         };
-        let mut config = S3Config::from_env(bucket, prefix);
+        let mut config = S3Config::from_env(bucket, prefix).unwrap();
         let endpoint = ("AWS_ENDPOINT_URL", format!("http://{}", self.server));
         config.variables = KEY.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
         config
@@ -277,7 +277,7 @@ fn tls_trusts_what_it_is_told_to_trust_and_nothing_else() {
 fn what_is_missing_is_named_before_a_request_is_made() {
     let told = |settings: &[(&str, &str)], ledger: &str| {
         let said = answer(command(settings).args(["status", "--ledger", ledger]));
-        assert_ne!(said.code, 0, "{}{}", said.out, said.err);
+        assert_eq!(said.code, 2, "{}{}", said.out, said.err);
         said.err
     };
     let local = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
@@ -297,4 +297,14 @@ fn what_is_missing_is_named_before_a_request_is_made() {
         let err = told(&settings, ledger);
         assert!(err.contains(named), "{settings:?}: {err}");
     }
+    // Nobody listens at port 9 of this machine: that is no mistake in the command.
+    let settings = [KEY[0], KEY[1], local, ("AWS_ALLOW_HTTP", "1"), ("LASTCALL_S3_PATIENCE", "1")];
+    let said = answer(command(&settings).args(["status", "--ledger", "s3://books/led"]));
+    assert!(said.code == 75 && said.err.contains("cannot be reached"), "{} {}", said.code, said.err);
+    let said = answer(command(&settings).env("LASTCALL_S3_PATIENCE", "soon").args([
+        "status",
+        "--ledger",
+        "s3://b/led",
+    ]));
+    assert!(said.code == 2 && said.err.contains("LASTCALL_S3_PATIENCE"), "{} {}", said.code, said.err);
 }

@@ -26,20 +26,23 @@ pub enum Exit {
     Insufficient,
     /// 4: ERROR: could not be computed, or the record was altered.
     Error,
+    /// 75: a service could not be reached, or did not get well in time.
+    Away,
 }
 
 impl Exit {
     /// An error that reached `main`: what its source asked for with [`with_exit`], else 2 (could not run).
     pub fn of_error(error: &anyhow::Error) -> Self {
         use lastcall_ledger::LedgerError;
+        use lastcall_ledger::store::StoreError;
         if let Some(failed) = error.chain().find_map(|e| e.downcast_ref::<Failed>()) {
             return failed.exit;
         }
-        let altered = error
-            .chain()
-            .filter_map(|e| e.downcast_ref::<LedgerError>())
-            .any(|e| matches!(e, LedgerError::Altered { .. } | LedgerError::Missing { .. }));
-        if altered { Self::Error } else { Self::Usage }
+        match error.chain().find_map(|e| e.downcast_ref::<LedgerError>()) {
+            Some(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => Self::Error,
+            Some(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => Self::Away,
+            _ => Self::Usage,
+        }
     }
 }
 
@@ -51,6 +54,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Insufficient => 3,
             Exit::Error => 4,
+            Exit::Away => 75,
         })
     }
 }

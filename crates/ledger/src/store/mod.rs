@@ -37,6 +37,14 @@ pub enum StoreError {
         /// What was answered.
         what: String,
     },
+    /// The store could not be reached, or did not get well in time: the same command may do it later.
+    #[error("{path}: {what}")]
+    Away {
+        /// The path.
+        path: String,
+        /// What was answered.
+        what: String,
+    },
     /// It failed.
     #[error("{path}: {what}")]
     Failed {
@@ -101,7 +109,9 @@ pub fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
         Location::Folder(folder) => Ok(Arc::new(LocalStore::open(folder)?)),
         #[cfg(feature = "s3")]
         Location::Bucket { bucket, prefix } => {
-            Ok(Arc::new(s3::S3Store::open(s3::S3Config::from_env(bucket, prefix))?))
+            let config =
+                s3::S3Config::from_env(bucket, prefix).map_err(|e| failed(&location.to_string(), e))?;
+            Ok(Arc::new(s3::S3Store::open(config)?))
         }
         #[cfg(not(feature = "s3"))]
         Location::Bucket { .. } => Err(failed(

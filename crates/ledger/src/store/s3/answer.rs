@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn config() -> S3Config {
-        S3Config { variables: Default::default(), ..S3Config::from_env("books", "x") }
+        S3Config { variables: Default::default(), ..S3Config::from_env("books", "x").unwrap() }
     }
 
     fn answered(status: u16, code: &str) -> Failure {

@@ -30,23 +30,21 @@ pub struct S3Config {
 }
 
 impl S3Config {
-    /// Reads `AWS_*`, `LASTCALL_S3_TIMEOUT` and `LASTCALL_S3_PATIENCE` (seconds) from the environment.
-    pub fn from_env(bucket: &str, prefix: &str) -> Self {
-        let seconds = |name: &str, otherwise| {
-            let given = std::env::var(name).ok().and_then(|v| v.trim().parse::<u32>().ok());
-            given.filter(|s| *s > 0).map_or(otherwise, |s| Duration::from_secs(s.into()))
-        };
+    /// Reads `AWS_*`, `LASTCALL_S3_TIMEOUT` and `LASTCALL_S3_PATIENCE` (seconds) from the environment. The error names a
+    /// variable that cannot be read.
+    pub fn from_env(bucket: &str, prefix: &str) -> Result<Self, String> {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
             (name.starts_with("AWS_") && !value.is_empty()).then_some((name, value))
         });
-        Self {
+        let text = |name: &str| std::env::var(name).ok();
+        Ok(Self {
             bucket: bucket.to_owned(),
             prefix: prefix.to_owned(),
             variables: variables.collect(),
-            timeout: seconds("LASTCALL_S3_TIMEOUT", TIMEOUT),
-            patience: seconds("LASTCALL_S3_PATIENCE", PATIENCE),
-        }
+            timeout: seconds("LASTCALL_S3_TIMEOUT", text("LASTCALL_S3_TIMEOUT"), TIMEOUT)?,
+            patience: seconds("LASTCALL_S3_PATIENCE", text("LASTCALL_S3_PATIENCE"), PATIENCE)?,
+        })
     }
 
     fn variable(&self, name: &str) -> Option<&str> {
@@ -164,6 +162,16 @@ impl S3Config {
     }
 }
 
+fn seconds(name: &str, given: Option<String>, otherwise: Duration) -> Result<Duration, String> {
+    match given.as_deref().map(str::trim) {
+        None | Some("") => Ok(otherwise),
+        Some(text) => match text.parse::<u32>() {
+            Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds.into())),
+            _ => Err(format!("{name} is `{text}`: give whole seconds, 1 or more")),
+        },
+    }
+}
+
 /// Secrets are not printed.
 impl std::fmt::Debug for S3Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -183,7 +191,7 @@ mod tests {
 
     fn refused(variables: &[(&str, &str)]) -> String {
         let variables = variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        let config = S3Config { variables, ..S3Config::from_env("bucket", "x") };
+        let config = S3Config { variables, ..S3Config::from_env("bucket", "x").unwrap() };
         config.check().err().unwrap_or_default()
     }
 
@@ -222,8 +230,19 @@ mod tests {
     }
 
     #[test]
+    fn times_are_whole_seconds() {
+        let read = |text: &str| seconds("LASTCALL_S3_TIMEOUT", Some(text.to_owned()), TIMEOUT);
+        assert_eq!(seconds("LASTCALL_S3_TIMEOUT", None, TIMEOUT), Ok(TIMEOUT));
+        assert_eq!(read(""), Ok(TIMEOUT));
+        assert_eq!(read(" 5 "), Ok(Duration::from_secs(5)));
+        for wrong in ["0", "-1", "1.5", "30s", "soon"] {
+            assert!(read(wrong).unwrap_err().contains("LASTCALL_S3_TIMEOUT"), "{wrong}");
+        }
+    }
+
+    #[test]
     fn secrets_are_not_printed() {
-        let mut config = S3Config::from_env("bucket", "x");
+        let mut config = S3Config::from_env("bucket", "x").unwrap();
         config.variables = [("AWS_SECRET_ACCESS_KEY".to_owned(), "hunter2".to_owned())].into();
         let shown = format!("{config:?}");
         assert!(shown.contains("AWS_SECRET_ACCESS_KEY") && !shown.contains("hunter2"), "{shown}");

@@ -152,7 +152,7 @@ impl S3Store {
             if waited >= patience && times >= at_least {
                 let seconds = waited.as_secs();
                 let what = format!("{what}; asked {times} times in {seconds} s; run it again later");
-                return Err(failed(&self.shown(path), what));
+                return Err(StoreError::Away { path: self.shown(path), what });
             }
             std::thread::sleep(pause_before(times).min(patience.saturating_sub(waited)));
         }
