@@ -258,6 +258,13 @@ impl Store for FaultyStore {
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         self.inner.list(prefix)
     }
+
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        if self.faults.lock().unwrap().dead {
+            return Err(crashed(path));
+        }
+        self.inner.delete(path)
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------- input

@@ -364,6 +364,9 @@ impl Store for Lossy {
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         self.inner.list(prefix)
     }
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        self.inner.delete(path)
+    }
 }
 
 #[test]
@@ -484,6 +487,11 @@ fn the_local_store_creates_once_and_keeps_odd_names() {
     assert_eq!(store.list("chains").unwrap(), [path]);
     assert!(dir.path().join(path).is_file(), "the file's name is the encoded one");
     assert!(store.get("../x").is_err());
+    store.delete(path).unwrap();
+    store.delete(path).unwrap();
+    assert_eq!(store.get(path).unwrap(), None);
+    assert_eq!(store.create(path, &Bytes::from("3")).unwrap(), Created::Yes, "the place is free again");
+    assert!(store.delete("../x").is_err());
     assert!(matches!(Ledger::open(dir.path()), Err(LedgerError::NotALedger(_))));
     Ledger::init(dir.path(), LedgerClock::System).unwrap();
     assert!(matches!(Ledger::init(dir.path(), LedgerClock::System), Err(LedgerError::AlreadyALedger(_))));

@@ -1,0 +1,92 @@
+//! A folder on a local disk.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use bytes::Bytes;
+use object_store::local::LocalFileSystem;
+use object_store::{ObjectStore, PutMode, PutOptions};
+
+use super::{Created, Store, StoreError, failed, location};
+
+/// A folder on a local disk. Files and their folders are synced before a write returns.
+pub struct LocalStore {
+    inner: LocalFileSystem,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl LocalStore {
+    /// Opens a folder that exists.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        let shown = root.display().to_string();
+        let inner = LocalFileSystem::new_with_prefix(root).map_err(|e| failed(&shown, e))?.with_fsync(true);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| failed(&shown, e))?;
+        Ok(Self { inner, runtime })
+    }
+
+    fn write(&self, path: &str, bytes: &Bytes, mode: PutMode) -> Result<Created, StoreError> {
+        let location = location(path)?;
+        let options = PutOptions { mode, ..PutOptions::default() };
+        match self.runtime.block_on(self.inner.put_opts(&location, bytes.clone().into(), options)) {
+            Ok(_) => Ok(Created::Yes),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(Created::Exists),
+            // A local disk that fails is not asked again: the process stops, and the next start reads what stands.
+            Err(error) => Err(failed(path, error)),
+        }
+    }
+
+    fn file(&self, path: &str) -> Result<std::path::PathBuf, StoreError> {
+        self.inner.path_to_filesystem(&location(path)?).map_err(|e| failed(path, e))
+    }
+}
+
+impl Store for LocalStore {
+    fn create(&self, path: &str, bytes: &Bytes) -> Result<Created, StoreError> {
+        self.write(path, bytes, PutMode::Create)
+    }
+
+    fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError> {
+        self.write(path, bytes, PutMode::Overwrite).map(|_| ())
+    }
+
+    /// Reads the file itself: a ledger of thousands of pairs is thousands of small objects, and through the runtime
+    /// each of them costs several switches between threads.
+    fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
+        match std::fs::read(self.file(path)?) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(path, error)),
+        }
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let location = location(prefix)?;
+        let mut pending = vec![location];
+        let mut paths = Vec::new();
+        while let Some(folder) = pending.pop() {
+            let found = self
+                .runtime
+                .block_on(self.inner.list_with_delimiter(Some(&folder)))
+                .map_err(|e| failed(prefix, e))?;
+            paths.extend(found.objects.into_iter().map(|o| o.location.to_string()));
+            pending.extend(found.common_prefixes);
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// The file's folder is synced too: what an erasure removed does not come back after a power cut.
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        let file = self.file(path)?;
+        match std::fs::remove_file(&file) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(path, error)),
+        }
+        #[cfg(unix)]
+        if let Some(folder) = file.parent() {
+            std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| failed(path, e))?;
+        }
+        Ok(())
+    }
+}
