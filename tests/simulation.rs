@@ -17,6 +17,8 @@ use lastcall_event::{CallRecord, Day, Preset, Timestamp};
 use lastcall_ledger::chain::Append;
 use lastcall_ledger::control::{Control, Pair, Role, SourceKind};
 use lastcall_ledger::entry::{ControlRef, FileKind, PartitionBody};
+use lastcall_ledger::erasure::{Request, Selection, erase};
+use lastcall_ledger::gc::gc;
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
 use lastcall_ledger::state::ControlState;
 use lastcall_ledger::store::s3::{S3Config, S3Store};
@@ -103,6 +105,12 @@ steps! {
     gap_at_end = "position beyond the last record";
     garbage = "file that no entry names";
     simulated = "simulated ledger";
+    erased = "calls erased beside the recorders";
+    eraser_died = "eraser died";
+    erased_later = "an erased call was recorded again";
+    eraser_lost = "eraser lost its place to another";
+    collected = "garbage removed beside the recorders";
+    collected_in_flight = "garbage left because it may be in flight";
 }
 
 static HITS: [AtomicU64; STEP_NAMES.len()] = [const { AtomicU64::new(0) }; STEP_NAMES.len()];
@@ -221,6 +229,14 @@ impl Store for FaultyStore {
             return Err(crashed(path));
         }
         let percent = f.percent;
+        if path.starts_with("chains/control/") && f.rng.chance(percent) {
+            f.dead = true;
+            // An eraser dies before its append, or after it without knowing.
+            if f.rng.chance(50) {
+                self.inner.create(path, bytes)?;
+            }
+            return Err(crashed(path));
+        }
         if is_partition_entry(path) && f.rng.chance(percent) {
             let genesis = is_genesis(path);
             match f.rng.below(5) {
@@ -269,6 +285,13 @@ impl Store for FaultyStore {
             return Err(crashed(path));
         }
         assert!(self.inner.get(path)?.is_none(), "a data file was written over: {path}");
+        // What erasers write is not of the recorders' steps.
+        let recorders = !path.contains("/control-");
+        let hit = |step| {
+            if recorders {
+                hit(step)
+            }
+        };
         let (before, after) = match path.split('/').next() {
             Some("calls") => (Step::crash_before_calls, Step::crash_after_calls),
             Some("results") => (Step::crash_before_results, Step::crash_after_results),
@@ -509,6 +532,8 @@ struct World {
     late: Arc<Mutex<Vec<(String, Bytes)>>>,
     broken: Option<Broken>,
     writers: Vec<Option<Box<Up>>>,
+    /// Calls that somebody asked to erase.
+    asked: BTreeSet<u64>,
 }
 
 fn epoch_of(tool: &str, candidate: &str) -> Digest {
@@ -551,6 +576,7 @@ impl World {
             late: Arc::default(),
             broken,
             writers,
+            asked: BTreeSet::new(),
         };
         world.append_control(Control::Source {
             name: source,
@@ -579,6 +605,65 @@ impl World {
         self.observed.push(observed);
     }
 
+    /// Erases a few calls in a process of its own, which may die at any step.
+    fn erase(&mut self, percent: u64) {
+        let ids: Vec<u64> =
+            (0..1 + self.rng.below(3)).map(|_| self.rng.below(self.records.len() as u64)).collect();
+        self.asked.extend(&ids);
+        let Some(ledger) = self.process(percent) else { return hit(Step::eraser_died) };
+        match erase(&ledger, &erase_request(&ids)) {
+            Ok(done) => {
+                if !done.entries.is_empty() {
+                    hit(Step::erased);
+                }
+            }
+            Err(_) => hit(Step::eraser_died),
+        }
+        self.follow();
+    }
+
+    /// Two erasers: one comes to its end after the other has read the chain and before it appends.
+    fn erase_twice(&mut self) {
+        let slow = self.rng.below(self.records.len() as u64);
+        let fast = self.rng.below(self.records.len() as u64);
+        self.asked.extend([slow, fast]);
+        let store = Arc::new(Overtaken { inner: self.store.clone(), fast, done: AtomicU64::new(0) });
+        let Ok(ledger) = Ledger::open_in(store.clone(), "sim") else { return };
+        erase(&ledger, &erase_request(&[slow])).unwrap();
+        if store.done.load(Ordering::Relaxed) > 1 {
+            hit(Step::eraser_lost);
+        }
+        self.follow();
+    }
+
+    fn collect(&mut self) {
+        let Ok(found) = gc(&self.owner, true, &mut |_| {}) else { return };
+        if !found.garbage.is_empty() {
+            hit(Step::collected);
+        }
+        if !found.left.is_empty() {
+            hit(Step::collected_in_flight);
+        }
+    }
+
+    /// Erasures stand in the control chain and change no pair.
+    fn follow(&mut self) {
+        let entries = self.owner.control().unwrap().entries.len();
+        while self.observed.len() < entries {
+            self.observed.push(self.observed.last().unwrap().clone());
+        }
+    }
+
+    fn process(&mut self, percent: u64) -> Option<Ledger> {
+        let faults = Faults { rng: Rng(self.rng.next()), percent, dead: false, late: self.late.clone() };
+        let store = Arc::new(FaultyStore {
+            inner: self.store.clone(),
+            broken: self.broken,
+            faults: Mutex::new(faults),
+        });
+        Ledger::open_in(store, "sim").ok()
+    }
+
     fn change_pairs(&mut self) {
         let tool = (*self.rng.pick(&TOOLS)).to_owned();
         let candidate = format!("{tool}@{}", self.rng.pick(&["v2", "v3x"]));
@@ -601,7 +686,12 @@ impl World {
     fn config(control: &ControlState) -> Config {
         let tail = control.tail().unwrap();
         let control_ref = ControlRef { seq: tail.seq, digest: tail.digest };
-        Config { control: control_ref, at: tail.at, judge: Box::new(FakeJudge(control.active_pairs())) }
+        Config {
+            control: control_ref,
+            at: tail.at,
+            judge: Box::new(FakeJudge(control.active_pairs())),
+            redactor: None,
+        }
     }
 
     /// Starts a process. `None`: it died on the way.
@@ -835,6 +925,9 @@ impl World {
                     self.change_pairs();
                 }
                 3..6 => self.land_late(),
+                6 if self.rng.chance(30) => self.erase(percent),
+                7 if self.rng.chance(20) => self.erase_twice(),
+                8 if self.rng.chance(30) => self.collect(),
                 _ => {}
             }
             let index = self.rng.below(self.writers.len() as u64) as usize;
@@ -854,6 +947,18 @@ impl World {
         let actions = up.recorder.step(Input::Close, Timestamp(self.now)).unwrap();
         assert!(self.take(&mut up, actions) && self.finish(&mut up) && self.finish(&mut up));
         assert!(up.recorder.is_idle(), "something is left open");
+        // What was asked for and came afterwards, or died on the way, goes with the same request again.
+        let asked: Vec<u64> = self.asked.iter().copied().collect();
+        if !asked.is_empty() {
+            let done = erase(&self.owner, &erase_request(&asked)).unwrap();
+            if !done.entries.is_empty() {
+                hit(Step::erased_later);
+            }
+            self.follow();
+        }
+        if self.rng.chance(50) {
+            self.collect();
+        }
     }
 }
 
@@ -861,11 +966,52 @@ impl World {
 
 type RowKey = (i64, String);
 
+fn erase_request(ids: &[u64]) -> Request {
+    let call_ids = ids.iter().map(|id| format!("c{id}")).collect();
+    let selection = Selection { call_ids, ..Selection::default() };
+    Request { asked: selection.len() as u64, selection, reason: None, dry_run: false }
+}
+
+/// The store of a slow eraser: in front of its first append a fast one does all of its work.
+struct Overtaken {
+    inner: MemoryStore,
+    fast: u64,
+    done: AtomicU64,
+}
+
+impl Store for Overtaken {
+    fn create(&self, path: &str, bytes: &Bytes) -> Result<Created, StoreError> {
+        if path.starts_with("chains/control/") && self.done.fetch_add(1, Ordering::Relaxed) == 0 {
+            let ledger = Ledger::open_in(Arc::new(self.inner.clone()), "sim").unwrap();
+            erase(&ledger, &erase_request(&[self.fast])).unwrap();
+        }
+        self.inner.create(path, bytes)
+    }
+    fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError> {
+        self.inner.put(path, bytes)
+    }
+    fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
+        self.inner.get(path)
+    }
+    fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.list(prefix)
+    }
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        self.inner.delete(path)
+    }
+}
+
 /// What the record must say, from what was fed in: one pass, with the configuration that each range names.
 fn check(world: &World, thorough: bool) {
     let ledger = &world.owner;
     let chain = ledger.partition(&world.source, Partition(0)).unwrap();
     let control = ledger.control().unwrap();
+    let erased: BTreeSet<i64> = world
+        .records
+        .iter()
+        .filter(|r| matches!(&r.kind, Kind::Call { id, .. } if world.asked.contains(id)))
+        .map(|r| r.offset)
+        .collect();
     let (mut next, mut control_seq, mut at) = (0i64, 0u64, Timestamp(i64::MIN));
     let mut named: BTreeMap<String, u64> = BTreeMap::new();
     let mut seen_calls: Vec<i64> = Vec::new();
@@ -901,9 +1047,15 @@ fn check(world: &World, thorough: bool) {
         }
         for file in &chunk.files {
             assert!(named.insert(file.path.clone(), seq as u64).is_none(), "{} is named twice", file.path);
-            let bytes = world.store.get(&file.path).unwrap().expect("a named file is missing");
-            assert_eq!(bytes.len() as u64, file.bytes);
-            assert_eq!(Digest::of(&bytes), file.sha256);
+            if let Some(standing) = ledger.standing(file).unwrap().file {
+                let bytes = world.store.get(&standing.path).unwrap().expect("a named file is missing");
+                assert_eq!(bytes.len() as u64, standing.bytes);
+                assert_eq!(Digest::of(&bytes), standing.sha256);
+                if standing != *file {
+                    let seq: u64 = standing.path.rsplit('-').nth(1).unwrap().parse().unwrap();
+                    assert!(named.insert(standing.path.clone(), seq).is_none());
+                }
+            }
             assert!(file.rows > 0 && file.kind.as_str() == file.path.split('/').next().unwrap());
         }
         let mut salts = BTreeMap::new();
@@ -916,10 +1068,12 @@ fn check(world: &World, thorough: bool) {
         ledger.for_each_dead(chunk, |row| seen_dead.push(row.position.offset)).unwrap();
         ledger
             .for_each_result(chunk, |row| {
-                assert_eq!(
-                    salts[&row.position.offset], row.commitment,
-                    "a commitment is not that of its call"
-                );
+                if !erased.contains(&row.position.offset) {
+                    assert_eq!(
+                        salts[&row.position.offset], row.commitment,
+                        "a commitment is not that of its call"
+                    );
+                }
                 let key = (row.position.offset, row.candidate.clone());
                 assert!(rows.insert(key, row.result).is_none(), "a row stands twice");
             })
@@ -974,7 +1128,9 @@ fn check(world: &World, thorough: bool) {
     let offsets = |wanted: fn(&Kind) -> bool| -> Vec<i64> {
         world.records.iter().filter(|r| wanted(&r.kind)).map(|r| r.offset).collect()
     };
-    assert_eq!(seen_calls, offsets(|k| matches!(k, Kind::Call { .. })), "every call once, in order");
+    let mut left = offsets(|k| matches!(k, Kind::Call { .. }));
+    left.retain(|offset| !erased.contains(offset));
+    assert_eq!(seen_calls, left, "every call once, in order, but those that were erased");
     assert_eq!(seen_dead, offsets(|k| matches!(k, Kind::Dead)), "every dead letter once, in order");
     let count = |wanted: fn(&Kind) -> bool| offsets(wanted).len() as u64;
     assert_eq!(
@@ -1008,6 +1164,7 @@ fn check(world: &World, thorough: bool) {
                 Some(by) => assert_eq!(*by, seq, "{path}"),
                 None => {
                     hit(Step::garbage);
+                    let tail = if path.contains("/control-") { control.entries.len() as u64 } else { tail };
                     assert!(seq <= tail, "{path} is ahead of its chain");
                 }
             }

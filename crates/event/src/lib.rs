@@ -4,12 +4,14 @@
 //! parsed here that the comparison does not need.
 
 mod decode;
+mod place;
 mod provider;
 mod record;
 mod schema;
 mod time;
 
 pub use decode::{DecodeError, Decoded, Preset, decode, decode_text, text};
+pub use place::Place;
 pub use provider::{NO_TIME, calls_in};
 pub use record::{
     CallRecord, Candidate, CandidateInput, Clock, Coverage, Envelope, Fidelity, Interval, Json, Loss,

@@ -148,6 +148,36 @@ impl CallRow {
         commitment(&self.salt, &self.record)
     }
 
+    /// Whether something that a comparison reads was hidden or left out of the record before it was stored: what a
+    /// contract makes of such a call cannot be said any more.
+    pub fn is_redacted(&self) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Marked {
+            #[serde(default)]
+            redacted: Option<Vec<String>>,
+        }
+        if !self.record.contains("\"redacted\"") {
+            return false;
+        }
+        const COMPARED: [&str; 9] = [
+            "arguments",
+            "arguments_text",
+            "outcome",
+            "candidates",
+            "current_rerun",
+            "raw_args",
+            "current_args",
+            "candidate_args",
+            "candidate_error",
+        ];
+        let first = |pointer: &String| pointer.split('/').nth(1).is_some_and(|f| COMPARED.contains(&f));
+        match serde_json::from_str::<Marked>(&self.record) {
+            Ok(marked) => marked.redacted.is_some_and(|pointers| pointers.iter().any(first)),
+            // A producer's own field of that name, or both: who can say what is missing?
+            Err(_) => true,
+        }
+    }
+
     /// The call, read again from its record.
     ///
     /// # Errors

@@ -4,7 +4,9 @@ use lastcall_contract::Digest;
 use lastcall_event::{Day, Preset, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::entry::FileRef;
 use crate::ledger::LedgerClock;
+use crate::redaction::Redaction;
 
 /// What a source's records are taken for. Exclusive within a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +140,43 @@ pub enum Control {
         /// Digest of the verdict document, an object of the ledger.
         document: Digest,
     },
+    /// What of a source's records is not kept from now on. It may stand before the source itself.
+    Redact {
+        /// The source's name.
+        source: String,
+        /// The rules; absent: everything is kept again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        redaction: Option<Redaction>,
+    },
+    /// Calls and dead letters were taken out at somebody's request. Nothing here says whose: no id, no hash of one.
+    Erase {
+        /// How many ids were asked for.
+        ids: u64,
+        /// The files that held them, each with what stands in its place.
+        files: Vec<Replaced>,
+        /// Why, in the words of who asked: a ticket's number, for example.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Whole files passed their retention.
+    Expire {
+        /// Everything in them was recorded, or happened, before this UTC day.
+        before: Day,
+        /// The files.
+        files: Vec<FileRef>,
+    },
+}
+
+/// A data file that another one supersedes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// What stood there.
+    pub old: FileRef,
+    /// What stands there now; absent: no row is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<FileRef>,
+    /// Rows of `old` that are not in `new`.
+    pub erased: u64,
 }
 
 /// What every entry of every chain carries around its body.

@@ -1,7 +1,7 @@
 //! One ledger: opening it, its control chain, its objects, its partition chains and their rows. Blocking.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use lastcall_contract::Digest;
@@ -12,9 +12,11 @@ use crate::chain::{self, Append, Read, Tail};
 use crate::control::{Control, Entry};
 use crate::days::DayStates;
 use crate::entry::{Chunk, ControlRef, FileKind, FileRef, PartitionBody, Progress};
+use crate::erasure::{Followed, Standing, Superseded};
 use crate::error::LedgerError;
 use crate::names::{self, Chain};
 use crate::position::Partition;
+use crate::redaction::Redaction;
 use crate::rows::{CallRow, DeadRow, ResultRow};
 use crate::state::ControlState;
 use crate::store::{self, LocalStore, Location, Store};
@@ -87,6 +89,7 @@ pub struct Ledger {
     meta: Meta,
     writer: String,
     place: String,
+    followed: Arc<Mutex<Followed>>,
 }
 
 /// Random bytes as lower-case hex digits.
@@ -123,7 +126,7 @@ impl Ledger {
         if !store::settle(&*store, names::META, &Bytes::from(bytes))? {
             return Err(LedgerError::AlreadyALedger(place.to_owned()));
         }
-        let ledger = Self { store, meta, writer: random_hex(16)?, place: place.to_owned() };
+        let ledger = Self::over(store, meta, place)?;
         ledger.ensure_genesis()?;
         Ok(ledger)
     }
@@ -165,7 +168,12 @@ impl Ledger {
                 format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
             return Err(LedgerError::unreadable(names::META, what));
         }
-        Ok(Self { store, meta, writer: random_hex(16)?, place: place.to_owned() })
+        Self::over(store, meta, place)
+    }
+
+    fn over(store: Arc<dyn Store>, meta: Meta, place: &str) -> Result<Self, LedgerError> {
+        let (writer, place) = (random_hex(16)?, place.to_owned());
+        Ok(Self { store, meta, writer, place, followed: Arc::default() })
     }
 
     /// The ledger's description.
@@ -294,6 +302,34 @@ impl Ledger {
         Err(LedgerError::Contended("control".to_owned()).into())
     }
 
+    /// Fixes what of a source's records is not kept from now on; `None`: everything is. Answers the control entry, and
+    /// nothing where it already stands so. Recorders close their chunk and go on under the new rules.
+    pub fn redact(&self, source: &str, redaction: Option<Redaction>) -> Result<Option<u64>, LedgerError> {
+        enum Stop {
+            Same,
+            Ledger(LedgerError),
+        }
+        impl From<LedgerError> for Stop {
+            fn from(error: LedgerError) -> Self {
+                Self::Ledger(error)
+            }
+        }
+        let done = self.append_control_with(|state| {
+            if state.redactions.get(source) == redaction.as_ref() {
+                return Err(Stop::Same);
+            }
+            if let (Some(redaction), Some(info)) = (&redaction, state.sources.get(source)) {
+                redaction.check(info.preset)?;
+            }
+            Ok(Control::Redact { source: source.to_owned(), redaction: redaction.clone() })
+        });
+        match done {
+            Ok((seq, _)) => Ok(Some(seq)),
+            Err(Stop::Same) => Ok(None),
+            Err(Stop::Ledger(error)) => Err(error),
+        }
+    }
+
     /// Stores an object under its digest; storing it again changes nothing.
     pub fn put_object(&self, bytes: &[u8]) -> Result<Digest, LedgerError> {
         let digest = Digest::of(bytes);
@@ -375,10 +411,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// Calls `each` with every call of the chunk. Personal data.
+    /// Calls `each` with every call of the chunk that was not erased and did not expire. Personal data.
     pub fn for_each_call(&self, chunk: &Chunk, mut each: impl FnMut(CallRow)) -> Result<(), LedgerError> {
         for file in chunk.files.iter().filter(|f| f.kind == FileKind::Calls) {
-            calls::for_each_row(&file.path, self.file(file)?, |row| {
+            let Some((file, bytes)) = self.standing_bytes(file)? else { continue };
+            calls::for_each_row(&file.path, bytes, |row| {
                 each(row);
                 Ok(())
             })?;
@@ -386,15 +423,53 @@ impl Ledger {
         Ok(())
     }
 
-    /// Calls `each` with every dead letter of the chunk. Personal data.
+    /// Calls `each` with every dead letter of the chunk that was not erased and did not expire. Personal data.
     pub fn for_each_dead(&self, chunk: &Chunk, mut each: impl FnMut(DeadRow)) -> Result<(), LedgerError> {
         for file in chunk.files.iter().filter(|f| f.kind == FileKind::Dead) {
-            dead::for_each_row(&file.path, self.file(file)?, |row| {
+            let Some((file, bytes)) = self.standing_bytes(file)? else { continue };
+            dead::for_each_row(&file.path, bytes, |row| {
                 each(row);
                 Ok(())
             })?;
         }
         Ok(())
+    }
+
+    /// Which files are superseded by now: erasures and expiries up to the control chain's tail.
+    pub fn superseded(&self) -> Result<Arc<Superseded>, LedgerError> {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let seq = followed.tail.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
+            let Some(read) = chain::read_entry::<Control>(&*self.store, &Chain::Control, seq)? else { break };
+            chain::joins(&Chain::Control, followed.tail.as_ref(), &read)?;
+            Arc::make_mut(&mut followed.superseded).push(&read.entry);
+            followed.tail = Some(read.tail());
+        }
+        Ok(followed.superseded.clone())
+    }
+
+    /// What stands in the place of a file that a chunk names, and how many of its rows were erased or expired.
+    pub fn standing(&self, named: &FileRef) -> Result<Standing, LedgerError> {
+        self.superseded()?.standing(named)
+    }
+
+    /// The file that stands in the place of one that a chunk names, with its bytes; `None`: nothing is left.
+    fn standing_bytes(&self, named: &FileRef) -> Result<Option<(FileRef, Bytes)>, LedgerError> {
+        let mut standing = self.standing(named)?;
+        loop {
+            let Some(file) = standing.file else { return Ok(None) };
+            match self.file(&file) {
+                Ok(bytes) => return Ok(Some((file, bytes))),
+                // Erased and removed since we looked.
+                Err(LedgerError::Missing { place }) => {
+                    standing = self.standing(named)?;
+                    if standing.file.as_ref() == Some(&file) {
+                        return Err(LedgerError::Missing { place });
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// A control entry that an entry names, if its digest is the one named.

@@ -87,9 +87,58 @@ pub fn data_path(folder: &str, source: &str, partition: Partition, seq: u64, non
     format!("{folder}/{}-{}-{seq:020}-{nonce}.parquet", encode(source), partition.0)
 }
 
+/// The path of a data file that a control entry names: one that stands in the place of another.
+pub fn replaced_path(folder: &str, seq: u64, nonce: &str) -> String {
+    format!("{folder}/control-{seq:020}-{nonce}.parquet")
+}
+
+/// Which entry a data file belongs to, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named<'a> {
+    /// The name of the source as it stands in paths, and the partition; `None`: the control chain.
+    pub chain: Option<(&'a str, Partition)>,
+    /// Sequence number of the entry.
+    pub seq: u64,
+}
+
+/// Reads the name of a data file, from the right; `None`: it is no such name.
+pub fn parse_data_path(path: &str) -> Option<Named<'_>> {
+    let name = path.rsplit_once('/')?.1.strip_suffix(".parquet")?;
+    let (rest, nonce) = name.rsplit_once('-')?;
+    let (rest, seq) = rest.rsplit_once('-')?;
+    let hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if nonce.len() != 16 || !hex(nonce) || seq.len() != 20 || !seq.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let seq = seq.parse().ok()?;
+    if rest == "control" {
+        return Some(Named { chain: None, seq });
+    }
+    let (source, partition) = rest.rsplit_once('-')?;
+    Some(Named { chain: Some((source, Partition(partition.parse().ok()?))), seq })
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_data_file_says_which_entry_names_it() {
+        let nonce = "0123456789abcdef";
+        for source in ["calls.jsonl", "control-0", "a-1-00000000000000000007", "é/-"] {
+            let path = data_path("calls", source, Partition(12), 7, nonce);
+            let named = parse_data_path(&path).unwrap();
+            assert_eq!(named, Named { chain: Some((&encode(source), Partition(12))), seq: 7 });
+        }
+        let path = replaced_path("dead", 41, nonce);
+        assert_eq!(parse_data_path(&path), Some(Named { chain: None, seq: 41 }));
+        for odd in
+            ["calls/x.parquet", "calls/control-1-0123456789abcdef.parquet", "calls/a-b-7-8.parquet", "x"]
+        {
+            assert_eq!(parse_data_path(odd), None, "{odd}");
+        }
+    }
 
     #[test]
     fn no_name_leaves_its_folder() {

@@ -7,6 +7,7 @@ use lastcall_event::{Day, Preset, Timestamp};
 
 use crate::chain::{Read, Tail};
 use crate::control::{Control, Pair, Role, SourceKind};
+use crate::redaction::Redaction;
 
 /// A registered source.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +124,8 @@ pub struct ControlState {
     pub plants: Vec<Plant>,
     /// Verdicts, in control order.
     pub verdicts: Vec<VerdictEntry>,
+    /// What of which source's records is not kept, by the source's name.
+    pub redactions: BTreeMap<String, Redaction>,
 }
 
 impl ControlState {
@@ -173,6 +176,14 @@ impl ControlState {
             Control::Verdict { registration, verdict, closed_through, document } => {
                 self.verdicts.push(VerdictEntry { seq, at, registration, verdict, closed_through, document });
             }
+            Control::Redact { source, redaction: Some(redaction) } => {
+                self.redactions.insert(source, redaction);
+            }
+            Control::Redact { source, redaction: None } => {
+                self.redactions.remove(&source);
+            }
+            // Of files alone: `erasure::Superseded` folds these.
+            Control::Erase { .. } | Control::Expire { .. } => {}
         }
         self.entries.push(read);
     }

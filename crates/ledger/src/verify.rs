@@ -1,6 +1,6 @@
 //! Checks everything that the record says against itself. Reads only, repairs nothing, never stops at the first find.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use lastcall_compare::{ComparisonResult, Severity};
 use lastcall_contract::Digest;
@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::chain::{self, Read, Tail};
 use crate::control::{Control, Entry, Pair};
 use crate::entry::{Chunk, FileKind, FileRef, PartitionBody};
+use crate::erasure::{Gone, Superseded};
 use crate::error::LedgerError;
 use crate::ledger::{Ledger, breaks, hex};
 use crate::names::{self, Chain};
@@ -93,6 +94,8 @@ pub struct Verification {
     pub rows: u64,
     /// Objects read.
     pub objects: u64,
+    /// What was erased and what expired, as the control chain says.
+    pub gone: Gone,
     /// What cannot be excluded whatever the outcome.
     pub not_excluded: &'static str,
 }
@@ -108,6 +111,9 @@ struct Verifier<'a> {
     each: &'a mut dyn FnMut(&str),
     /// Digest of every entry that was read, by chain and sequence number.
     digests: HashMap<(String, u64), Digest>,
+    superseded: Superseded,
+    /// Paths that chunks name.
+    named: HashSet<String>,
 }
 
 /// Checks a ledger. `each` is told every path before it is read, for a progress bar.
@@ -121,10 +127,20 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
         bytes: 0,
         rows: 0,
         objects: 0,
+        gone: Gone::default(),
         not_excluded: NOT_EXCLUDED,
     };
-    let mut verifier = Verifier { ledger, report, control: Vec::new(), digests: HashMap::new(), each };
+    let mut verifier = Verifier {
+        ledger,
+        report,
+        control: Vec::new(),
+        digests: HashMap::new(),
+        each,
+        superseded: Superseded::default(),
+        named: HashSet::new(),
+    };
     verifier.control()?;
+    verifier.control.iter().for_each(|read| verifier.superseded.push(&read.entry));
     verifier.objects()?;
     let sources: BTreeSet<String> = verifier
         .control
@@ -138,6 +154,7 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
         verifier.source(&source)?;
     }
     verifier.verdicts()?;
+    verifier.erasures();
     let mut report = verifier.report;
     report.outcome = report.findings.iter().map(|f| f.outcome).min().unwrap_or(Outcome::Intact);
     Ok(report)
@@ -372,7 +389,20 @@ impl Verifier<'_> {
     ) -> Result<(), LedgerError> {
         let mut counted = Counted { partition, ..Counted::default() };
         let mut whole = true;
-        for file in &chunk.files {
+        for named in &chunk.files {
+            self.named.insert(named.path.clone());
+            let standing = match self.superseded.standing(named) {
+                Ok(standing) => standing,
+                Err(error) => {
+                    whole = false;
+                    counted.without_calls |= named.kind == FileKind::Calls;
+                    self.find_error(&named.path, error);
+                    continue;
+                }
+            };
+            self.report.gone.add(named.kind, &standing);
+            counted.gone(named.kind, standing.erased + standing.expired);
+            let Some(file) = &standing.file else { continue };
             (self.each)(&file.path);
             self.report.files += 1;
             let Some(bytes) = self.bytes(file, record)? else {
@@ -405,6 +435,23 @@ impl Verifier<'_> {
         Ok(())
     }
 
+    /// Erasures that fit no chunk, and files that two entries supersede.
+    fn erasures(&mut self) {
+        let mut odd: Vec<(u64, String)> = self.superseded.twice().to_vec();
+        let known: HashSet<&str> = self.superseded.written().map(|(_, file)| file.path.as_str()).collect();
+        let nowhere = self
+            .superseded
+            .replaced()
+            .filter(|(_, path)| !self.named.contains(*path) && !known.contains(path));
+        odd.extend(nowhere.map(|(seq, path)| (seq, path.to_owned())));
+        odd.sort();
+        for (seq, path) in odd {
+            let record = Some(format!("control entry {seq}"));
+            let what = "it is superseded there, and it is no file that stood in the record then";
+            self.find(Outcome::Altered, &path, record, what);
+        }
+    }
+
     /// A file's bytes, if they are those that the entry names.
     fn bytes(&mut self, file: &FileRef, record: &str) -> Result<Option<bytes::Bytes>, LedgerError> {
         let record = Some(record.to_owned());
@@ -431,6 +478,8 @@ struct Counted {
     partition: Partition,
     /// The calls file is not there or not readable: commitments cannot be held against it.
     without_calls: bool,
+    /// Calls and dead letters that were erased or expired: so many may be missing, and must be.
+    gone: [u64; 2],
     calls: u64,
     dead: u64,
     dead_reasons: BTreeMap<String, u64>,
@@ -441,6 +490,14 @@ struct Counted {
 }
 
 impl Counted {
+    fn gone(&mut self, kind: FileKind, rows: u64) {
+        match kind {
+            FileKind::Calls => self.gone[0] += rows,
+            FileKind::Dead => self.gone[1] += rows,
+            FileKind::Results => {}
+        }
+    }
+
     /// Positions lie in the chunk's range and ascend.
     fn place(
         &self,
@@ -493,7 +550,7 @@ impl Counted {
             }
             match self.commitments.get(&row.position) {
                 Some(commitment) if *commitment == row.commitment => {}
-                None if self.without_calls => {}
+                None if self.without_calls || self.gone[0] > 0 => {}
                 Some(_) => {
                     let what = format!(
                         "the row at offset {} commits to {}, which is not the call in the calls file",
@@ -549,11 +606,21 @@ impl Counted {
             .iter()
             .map(|e| ((e.day, e.epoch.clone(), e.place), (e.touched, e.disagreed)))
             .collect();
-        let what = if self.calls != chunk.balance.calls {
+        let [calls_gone, dead_gone] = self.gone;
+        // What is gone cannot be counted any more: what is left is a part of what the entry counts.
+        let within = |rows: &BTreeMap<CallKey, u64>| {
+            rows.iter().all(|(key, n)| by_call.get(key).is_some_and(|all| n <= all))
+        };
+        let dead_within =
+            self.dead_reasons.iter().all(|(r, n)| chunk.dead_reasons.get(r).is_some_and(|all| n <= all));
+        let what = if self.calls + calls_gone != chunk.balance.calls {
             "the number of calls"
-        } else if self.dead != chunk.balance.dead || self.dead_reasons != chunk.dead_reasons {
+        } else if self.dead + dead_gone != chunk.balance.dead
+            || (dead_gone == 0 && self.dead_reasons != chunk.dead_reasons)
+            || !dead_within
+        {
             "the number of dead letters"
-        } else if self.by_call != by_call {
+        } else if (calls_gone == 0 && self.by_call != by_call) || !within(&self.by_call) {
             "the call counts by day, tool, contract, cohort and agent"
         } else if self.tallies != tallies {
             "the tallies"

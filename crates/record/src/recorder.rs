@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use lastcall_compare::COMPARATOR_VERSION;
-use lastcall_event::{CallRecord, Record, Timestamp, Upstream};
+use lastcall_event::{CallRecord, Decoded, Record, Timestamp, Upstream};
 use lastcall_ledger::chain::{Append, Tail};
 use lastcall_ledger::entry::{
     Balance, Build, Chunk, CoverageCount, FileKind, FileRef, Fingerprint, LastRecord, LossCount,
@@ -234,13 +234,24 @@ impl Recorder {
                 b.blank += 1;
             });
         } else {
-            let text = lastcall_event::text(bytes);
-            match text.and_then(|text| Ok((text, lastcall_event::decode_text(text, self.spec.preset)?))) {
+            let (text, preset) = (lastcall_event::text(bytes), self.spec.preset);
+            match text.and_then(|text| Ok((text, lastcall_event::decode_text(text, preset)?))) {
                 Ok((text, decoded)) => {
                     if let Some(open) = &mut self.open {
                         open.unknown_fields += u64::from(decoded.unknown_fields);
                     }
-                    self.decoded(position, &decoded.record, text)?;
+                    let redacted = self.redacted(&decoded.record, text);
+                    let stored = redacted.as_ref().map(|text| lastcall_event::decode_text(text, preset));
+                    match (&redacted, stored) {
+                        (None, _) => self.decoded(position, &decoded.record, None, text)?,
+                        (Some(text), Some(Ok(Decoded { record: Record::Call(stored), .. }))) => {
+                            self.decoded(position, &decoded.record, Some(&stored), text)?;
+                        }
+                        _ => {
+                            let message = "what is left of it under the source's redaction cannot be read";
+                            self.dead(position, bytes, length, "not_redacted", message, received)?;
+                        }
+                    }
                 }
                 Err(error) => self.dead(position, bytes, length, error.code, &error.message, received)?,
             }
@@ -289,6 +300,8 @@ impl Recorder {
         message: &str,
         received: Option<Timestamp>,
     ) -> Result<(), RecordError> {
+        let hidden = self.config.redactor.as_ref().map(|redactor| redactor.dead(bytes));
+        let bytes = hidden.as_deref().unwrap_or(bytes);
         self.dead.append(&DeadRef { position, bytes, length, reason: code, message, received })?;
         if let Some(open) = &mut self.open {
             open.balance.dead += 1;
@@ -297,9 +310,22 @@ impl Recorder {
         Ok(())
     }
 
-    fn decoded(&mut self, position: Position, record: &Record<'_>, text: &str) -> Result<(), RecordError> {
+    /// A call's text as it is stored, where the source's redaction touches it.
+    fn redacted(&self, record: &Record<'_>, text: &str) -> Option<String> {
+        let (Some(redactor), Record::Call(call)) = (&self.config.redactor, record) else { return None };
+        redactor.record(&call.tool_id, text)
+    }
+
+    /// `stored`: the call under the source's redaction, where that touches it; `text`: the text that is stored.
+    fn decoded(
+        &mut self,
+        position: Position,
+        record: &Record<'_>,
+        stored: Option<&CallRecord<'_>>,
+        text: &str,
+    ) -> Result<(), RecordError> {
         match record {
-            Record::Call(call) => return self.call(position, call, text),
+            Record::Call(call) => return self.call(position, call, stored.unwrap_or(call), text),
             Record::Coverage(row) => {
                 self.count(|b| {
                     b.other += 1;
@@ -362,17 +388,24 @@ impl Recorder {
         });
     }
 
-    fn call(&mut self, position: Position, call: &CallRecord<'_>, record: &str) -> Result<(), RecordError> {
+    /// `call` is compared, `stored` is written.
+    fn call(
+        &mut self,
+        position: Position,
+        call: &CallRecord<'_>,
+        stored: &CallRecord<'_>,
+        record: &str,
+    ) -> Result<(), RecordError> {
         let salt = self.salt()?;
         let call_key = first16(call.call_id.as_bytes());
-        let envelope = &call.envelope;
+        let envelope = &stored.envelope;
         let unit = envelope.session_id.as_ref().or(envelope.run_id.as_ref()).or(envelope.trace_id.as_ref());
         let session_key = unit.map(|text| first16(text.as_bytes()));
         let preset = self.spec.preset;
         let commitment = self.calls.append(&CallRef {
             position,
             call_key: &call_key,
-            call,
+            call: stored,
             preset,
             record,
             salt: &salt,
@@ -380,6 +413,10 @@ impl Recorder {
         self.judged.clear();
         let judge = &self.config.judge;
         judge.judge(call, &mut self.judged);
+        if let Some(redactor) = &self.config.redactor {
+            let mask = |j: &mut Judged| redactor.mask(&call.tool_id, &mut j.comparison.discrepancies);
+            self.judged.iter_mut().for_each(mask);
+        }
         self.upstream(call.upstream.as_ref());
         let Some(open) = &mut self.open else { return Ok(()) };
         let pairs = self.config.judge.pairs();
@@ -387,7 +424,7 @@ impl Recorder {
             None => false,
             Some(stated) => self.judged.iter().any(|j| !self.config.judge.is_current(j.pair, stated)),
         };
-        let key = open.tallies.call(call, mismatch);
+        let key = open.tallies.call(stored, mismatch);
         for judged in &self.judged {
             let Some(pair) = pairs.get(judged.pair) else { continue };
             open.tallies.comparison(key, judged.pair, call.fidelity, &judged.comparison);
@@ -502,14 +539,12 @@ impl Recorder {
         let (calls, tallies, exposure) = open.tallies.finish(self.config.judge.pairs());
         let build = self.build();
         self.note_prefix();
+        let last_hash = self.of_hash(xxh3_128(&self.last_bytes));
         let Some(progress) = &mut self.progress else {
             return Err(self.out_of_order("a chunk without an assignment"));
         };
-        progress.fingerprint.last = open.last.map(|(offset, time)| LastRecord {
-            offset,
-            time,
-            hash: format!("{:032x}", xxh3_128(&self.last_bytes)),
-        });
+        progress.fingerprint.last =
+            open.last.map(|(offset, time)| LastRecord { offset, time, hash: last_hash.clone() });
         let chunk = Chunk {
             range: Range { first: open.first, next: progress.next },
             control: self.config.control.clone(),
@@ -531,8 +566,17 @@ impl Recorder {
     }
 
     fn note_prefix(&mut self) {
-        if let (Some(prefix), Some(progress)) = (self.prefix, &mut self.progress) {
-            progress.fingerprint.prefix = Some(format!("{prefix:032x}"));
+        let prefix = self.prefix.map(|prefix| self.of_hash(prefix));
+        if let (Some(prefix), Some(progress)) = (prefix, &mut self.progress) {
+            progress.fingerprint.prefix = Some(prefix);
+        }
+    }
+
+    /// A hash over the text as it arrived, as entries state it.
+    fn of_hash(&self, hash: u128) -> String {
+        match &self.config.redactor {
+            Some(redactor) => redactor.of_hash(hash),
+            None => format!("{hash:032x}"),
         }
     }
 

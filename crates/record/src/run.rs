@@ -11,6 +11,7 @@ use lastcall_ledger::control::{Control, Role, SourceKind};
 use lastcall_ledger::days::DEFAULT_LATENESS_MS;
 use lastcall_ledger::entry::{Balance, ControlRef, PartitionBody};
 use lastcall_ledger::position::{NextOffset, Partition};
+use lastcall_ledger::redaction::Redaction;
 use lastcall_ledger::state::{ControlState, SourceInfo};
 use lastcall_ledger::tally::Counts;
 use lastcall_ledger::{Ledger, LedgerError, names, random_hex, system_now};
@@ -19,6 +20,7 @@ use crate::commit::{Assigned, Committer};
 use crate::judge::{PairError, Pairs};
 use crate::lines::LineReader;
 use crate::recorder::Recorder;
+use crate::redact::{MARK, RedactionKey, Redactor};
 use crate::step::{Action, Config, Incoming, Input, Limits, RecordError, Spec};
 
 /// How often another writer may be faster before the run gives up.
@@ -45,6 +47,10 @@ pub struct RunOptions {
     pub limits: Limits,
     /// The longest line that is read whole.
     pub line_limit: Option<usize>,
+    /// What of a new source's records is not kept.
+    pub redaction: Option<Redaction>,
+    /// The key of the ledger's redactions; needed by a source that has one.
+    pub key: Option<RedactionKey>,
 }
 
 /// How far a run is, for a progress bar.
@@ -309,6 +315,11 @@ impl<'a> Run<'a> {
         let mut control = ledger.control()?;
         let registered_now = !control.sources.contains_key(name);
         if registered_now {
+            // Before the source: nobody can record it without.
+            if let Some(redaction) = &options.redaction {
+                redaction.check(options.preset.unwrap_or_default())?;
+                ledger.redact(name, Some(redaction.clone()))?;
+            }
             let made = Control::Source {
                 name: name.to_owned(),
                 role,
@@ -345,9 +356,15 @@ impl<'a> Run<'a> {
                 info.preset
             )));
         }
+        if options.redaction.is_some() && options.redaction.as_ref() != control.redactions.get(name) {
+            return Err(RunError::Source(format!(
+                "source `{name}` is registered with another redaction: leave --redact out, or change it with \
+                 `lastcall ledger redact`"
+            )));
+        }
         let summary =
             Summary { source: name.to_owned(), registered: registered_now, from: -1, ..Summary::default() };
-        Ok(Self {
+        let run = Self {
             ledger,
             control,
             info,
@@ -355,7 +372,10 @@ impl<'a> Run<'a> {
             options: options.clone(),
             registered_now,
             summary,
-        })
+        };
+        // Before anything is read: another key would look like another file.
+        run.redactor()?;
+        Ok(run)
     }
 
     fn committer(&self) -> Committer<'a> {
@@ -412,8 +432,14 @@ impl<'a> Run<'a> {
             let has = lines.position().0;
             return Err(replaced(format!("it has {has} bytes of text, and {} were recorded", next.0)));
         }
-        let hash = lines.prefix().map(|hash| format!("{hash:032x}"));
-        match &assigned.progress.fingerprint.prefix {
+        let recorded = assigned.progress.fingerprint.prefix.as_ref();
+        let hidden = recorded.is_some_and(|hash| hash.starts_with(MARK));
+        let hash = match (hidden, &self.options.key) {
+            (false, _) => lines.prefix().map(|hash| format!("{hash:032x}")),
+            (true, Some(key)) => lines.prefix().map(|hash| key.of_hash(hash)),
+            (true, None) => return Err(self.needs_key()),
+        };
+        match recorded {
             Some(recorded) if next.0 > 0 && hash.as_ref() != Some(recorded) => {
                 Err(replaced(format!("its first {} bytes differ", next.0)))
             }
@@ -424,7 +450,23 @@ impl<'a> Run<'a> {
     fn config(&self) -> Result<Config, RunError> {
         let (control, at) = self.control_ref()?;
         let judge = Box::new(Pairs::prepare(self.ledger, self.control.active_pairs())?);
-        Ok(Config { control, at, judge })
+        Ok(Config { control, at, judge, redactor: self.redactor()? })
+    }
+
+    fn redactor(&self) -> Result<Option<Redactor>, RunError> {
+        match (self.control.redactions.get(&self.info.name), &self.options.key) {
+            (None, _) => Ok(None),
+            (Some(redaction), Some(key)) => Ok(Redactor::new(redaction, self.info.preset, key.clone())?),
+            (Some(_), None) => Err(self.needs_key()),
+        }
+    }
+
+    fn needs_key(&self) -> RunError {
+        RunError::Source(format!(
+            "source `{}` has a redaction, and nothing of it is recorded without the key: name its file with \
+             --redaction-key or LASTCALL_REDACTION_KEY",
+            self.info.name
+        ))
     }
 
     fn read(

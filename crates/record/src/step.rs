@@ -8,6 +8,7 @@ use lastcall_ledger::entry::{ControlRef, PartitionBody, Progress};
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
 
 use crate::judge::Judge;
+use crate::redact::Redactor;
 
 /// What is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,8 @@ pub struct Config {
     pub at: Timestamp,
     /// The pairs that are compared.
     pub judge: Box<dyn Judge>,
+    /// What of the records is not kept.
+    pub redactor: Option<Redactor>,
 }
 
 /// One record as it was read.

@@ -517,7 +517,8 @@ fn try_worst(t: &TryReport) -> String {
             .iter()
             .filter_map(|(what, name)| name.as_ref().map(|name| format!(", {what} {}", plain(name))))
             .collect();
-        out.push_str(&format!("  {} {}{named}\n", plain(&e.place), plain(&e.call_id)));
+        let id = if e.call_id.is_empty() { String::new() } else { format!(" {}", plain(&e.call_id)) };
+        out.push_str(&format!("  {}{id}{named}\n", plain(&e.place)));
         for f in &e.findings {
             let refused = if f.refused { ", refused" } else { "" };
             let value = f.value.as_ref().map_or(String::new(), |v| format!(" = {}", plain(v)));

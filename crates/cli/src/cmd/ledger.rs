@@ -1,4 +1,8 @@
-//! `lastcall ledger init | source | verify | files`: the record itself. Only `init` and `source` write.
+//! `lastcall ledger init | source | redact | verify | files | erase | expire | gc`: the record itself.
+
+mod erase;
+mod gc;
+pub mod redaction;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +14,8 @@ use lastcall_ledger::store::Location;
 use lastcall_ledger::verify::{Outcome, Verification, verify};
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
 use serde_json::json;
+
+use redaction::RedactionArgs;
 
 use crate::ui::{Exit, with_exit};
 
@@ -58,6 +64,24 @@ enum Command {
         /// How long after its end a day stays open: 90s, 30m, 1h, 2d.
         #[arg(long, default_value = "1h", value_parser = super::run::duration)]
         lateness: i64,
+        #[command(flatten)]
+        redaction: RedactionArgs,
+    },
+    /// Show or change what of a source's records is not kept.
+    #[command(
+        after_help = "Example: lastcall ledger redact ledger orders.jsonl --redact /arguments/email=hash \
+        --redaction-key redaction.key\n\nWithout a rule it shows the rules that hold."
+    )]
+    Redact {
+        /// The ledger.
+        dir: PathBuf,
+        /// The source's name.
+        source: String,
+        #[command(flatten)]
+        redaction: RedactionArgs,
+        /// Keep everything again.
+        #[arg(long)]
+        none: bool,
     },
     /// Check every chain, file and count.
     #[command(after_help = "Example: lastcall ledger verify ledger\n\n\
@@ -78,6 +102,23 @@ enum Command {
         /// Only files of this kind.
         #[arg(long, value_enum)]
         kind: Option<KindArg>,
+        /// How to answer.
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
+    /// Take somebody's calls out of the record, and say so in it.
+    Erase(erase::EraseArgs),
+    /// Let files with raw calls and dead letters pass out of the record.
+    Expire(erase::ExpireArgs),
+    /// Remove files that belong to nothing. Changes nothing unless --delete is given.
+    #[command(after_help = "Example: lastcall ledger gc ledger\n\n\
+        Removed is what an erasure or an expiry superseded, and what no entry names and none can name any more.")]
+    Gc {
+        /// The ledger.
+        dir: PathBuf,
+        /// Remove it.
+        #[arg(long)]
+        delete: bool,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
@@ -140,8 +181,9 @@ enum KindArg {
     Dead,
 }
 
+/// How answers are printed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub enum Format {
     Text,
     Json,
 }
@@ -150,14 +192,20 @@ enum Format {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Init { dir, clock } => init(&dir, clock),
-        Command::Source { dir, name, role, kind, preset, lateness } => {
+        Command::Source { dir, name, role, kind, preset, lateness, redaction } => {
             let kind = match kind {
                 Kind::File => SourceKind::File,
                 Kind::Stdin => SourceKind::Stdin,
                 Kind::Topic => SourceKind::Topic,
             };
-            source(&dir, &name, role.into(), kind, preset.into(), lateness)
+            source(&dir, &name, role.into(), kind, preset.into(), lateness, &redaction)
         }
+        Command::Redact { dir, source, redaction, none } => {
+            redaction::redact(&dir, &source, &redaction, none)
+        }
+        Command::Erase(args) => erase::run_erase(&args),
+        Command::Expire(args) => erase::run_expire(&args),
+        Command::Gc { dir, delete, format } => gc::run(&dir, delete, format),
         Command::Verify { dir, format } => check(&dir, format),
         Command::Files { dir, kind, format } => files(&dir, kind, format),
     }
@@ -202,9 +250,16 @@ fn source(
     kind: SourceKind,
     preset: Preset,
     lateness_ms: i64,
+    redaction: &RedactionArgs,
 ) -> anyhow::Result<Exit> {
     names::check_source_name(name)?;
     let ledger = open(dir)?;
+    if !ledger.control().map_err(of_ledger)?.sources.contains_key(name)
+        && let Some(redaction) = redaction.redaction(dir, &ledger, preset)?
+    {
+        // Before the source itself: nobody can record it without.
+        ledger.redact(name, Some(redaction)).map_err(of_ledger)?;
+    }
     let (seq, _) = ledger
         .append_control_with(|state| {
             if state.sources.contains_key(name) {
@@ -246,9 +301,10 @@ fn text(report: &Verification) -> String {
         let tail = chain.tail.as_ref().map(|d| format!(", tail {d}")).unwrap_or_default();
         let _ = writeln!(out, "chain {}: {} entries{tail}", chain.chain, chain.entries);
     }
+    let gone = if report.gone.is_empty() { String::new() } else { format!(", {}", report.gone) };
     let _ = writeln!(
         out,
-        "{}: {} entries, {} objects, {} files, {} rows, {} bytes checked",
+        "{}{gone}: {} entries, {} objects, {} files, {} rows, {} bytes checked",
         report.outcome.as_str(),
         report.entries,
         report.objects,
@@ -269,9 +325,12 @@ fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Ex
         KindArg::Dead => FileKind::Dead,
     });
     let mut listed = Vec::new();
+    let superseded = ledger.superseded().map_err(of_ledger)?;
     for chain in ledger.partitions().map_err(of_ledger)? {
         for (_, chunk) in chain.chunks() {
-            listed.extend(chunk.files.iter().filter(|f| kind.is_none_or(|k| k == f.kind)).cloned());
+            for file in chunk.files.iter().filter(|f| kind.is_none_or(|k| k == f.kind)) {
+                listed.extend(superseded.standing(file).map_err(of_ledger)?.file);
+            }
         }
     }
     match format {

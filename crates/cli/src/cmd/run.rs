@@ -9,6 +9,7 @@ use lastcall_compare::ComparisonResult;
 use lastcall_record::{RunError, RunOptions, Stage, Summary, run_file, run_stdin};
 use serde_json::{Value, json};
 
+use super::ledger::redaction::RedactionArgs;
 use super::ledger::{PresetArg, RoleArg, of_ledger, open};
 use crate::ui::{Exit, with_exit};
 
@@ -37,6 +38,8 @@ pub struct Args {
     /// How long after its end a day of a new source stays open: 90s, 30m, 1h, 2d [1h].
     #[arg(long, value_parser = duration)]
     lateness: Option<i64>,
+    #[command(flatten)]
+    redaction: RedactionArgs,
     /// Nothing will ever follow: the last line counts, and every day closes.
     #[arg(long = "final")]
     is_final: bool,
@@ -93,6 +96,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         role: args.role.map(Into::into),
         lateness_ms: args.lateness,
         is_final: args.is_final,
+        redaction: args.redaction.redaction(
+            &args.ledger,
+            &ledger,
+            args.preset.map(Into::into).unwrap_or_default(),
+        )?,
+        key: args.redaction.key(&args.ledger, &ledger)?,
         ..RunOptions::default()
     };
     options.limits.bytes = (args.chunk_mib as usize) << 20;

@@ -446,10 +446,13 @@ fn earlier(control: &ControlState, tool: &str, now: Option<&Registration>) -> Ve
 }
 
 /// The ends of the chains that the verdict reads. Verdict entries rest on the record and are no part of it, so the
-/// same record gives the same document however often it was decided on.
+/// same record gives the same document however often it was decided on; an erasure or an expiry takes nothing that a
+/// verdict reads, and changes none.
 fn tails(record: &Record, sources: &[String]) -> Vec<Tail> {
-    let control =
-        record.control.entries.iter().rev().find(|r| !matches!(r.entry.body, Control::Verdict { .. }));
+    let outside = |body: &Control| {
+        matches!(body, Control::Verdict { .. } | Control::Erase { .. } | Control::Expire { .. })
+    };
+    let control = record.control.entries.iter().rev().find(|r| !outside(&r.entry.body));
     let mut out: Vec<Tail> = control
         .map(|r| Tail { chain: "control".to_owned(), seq: r.entry.seq, digest: r.digest.clone() })
         .into_iter()

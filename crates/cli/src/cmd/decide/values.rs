@@ -39,7 +39,7 @@ fn value(record: &Record, example: &Example, of_result: bool) -> anyhow::Result<
         .with_context(|| {
             format!("the call at {}/{} offset {}", place.source, place.partition, place.offset)
         })?;
-    let Some(row) = found else { return Ok("(the call is not in this ledger)".to_owned()) };
+    let Some(row) = found else { return Ok("(the call was erased, or its file expired)".to_owned()) };
     let call = row.decode().map_err(of_ledger)?;
     let text = match (of_result, &call.arguments_text) {
         (true, _) => call.outcome.result.get().unwrap_or_default(),

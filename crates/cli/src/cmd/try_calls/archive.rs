@@ -24,6 +24,10 @@ pub struct LeftOut {
     pub planted: u64,
     /// Calls too many to look for repeats of.
     pub unchecked: u64,
+    /// Calls of which something that is compared was hidden before they were stored.
+    pub redacted: u64,
+    /// Calls of any tool that were erased or whose files expired.
+    pub gone: u64,
 }
 
 /// Gives each archived call of the tool once to `each`, with its place.
@@ -40,12 +44,14 @@ pub fn for_each_call(
 ) -> anyhow::Result<LeftOut> {
     let mut left = LeftOut::default();
     let planted = planted(ledger, tool)?;
+    let superseded = ledger.superseded()?;
     let mut seen: HashSet<u64> = HashSet::new();
     for chain in ledger.partitions()? {
         let source = chain.source.clone();
         for (_, chunk) in chain.chunks() {
-            if !chunk.files.iter().any(|f| f.kind == FileKind::Calls) {
-                continue;
+            for file in chunk.files.iter().filter(|f| f.kind == FileKind::Calls) {
+                let standing = superseded.standing(file)?;
+                left.gone += standing.erased + standing.expired;
             }
             ledger.for_each_call(chunk, |row| {
                 let key = u64::from_le_bytes(row.call_key.first_chunk().copied().unwrap_or_default());
@@ -65,6 +71,10 @@ pub fn for_each_call(
                         seen.insert(key);
                     } else {
                         left.unchecked += 1;
+                    }
+                    if row.is_redacted() {
+                        left.redacted += 1;
+                        return;
                     }
                     let place = format!("{source}/{}@{}", row.position.partition, row.position.offset);
                     each(&row, &place);
@@ -94,6 +104,15 @@ impl LeftOut {
             (self.other_contract, format!("calls name another contract than {current} and were left out")),
             (self.repeats, "repeats of a call id were left out".to_owned()),
             (self.planted, "planted calls were left out".to_owned()),
+            (
+                self.redacted,
+                "calls were left out: the source's redaction hides what would be compared".to_owned(),
+            ),
+            (
+                self.gone,
+                "calls of this ledger, of whichever tool, are erased or expired and could not be tried"
+                    .to_owned(),
+            ),
             (self.unchecked, "calls could not be checked for repeats, since there are so many".to_owned()),
         ];
         all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()

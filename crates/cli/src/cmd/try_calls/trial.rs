@@ -121,7 +121,9 @@ impl Trial<'_> {
         notes.extend(self.foreign(foreign_rows));
         let counts = by_tool.remove(&tool).unwrap_or_default();
         let other_calls = left.other_tools + left.other_contract;
-        Ok(self.told(counts, format!("ledger {}", ledger.place()), other_calls, unreadable, notes))
+        // A call of which something is hidden could not be read as it was: not known to pass.
+        let unread = unreadable + left.redacted;
+        Ok(self.told(counts, format!("ledger {}", ledger.place()), other_calls, unread, notes))
     }
 
     fn seen(&self) -> Seen<'_> {

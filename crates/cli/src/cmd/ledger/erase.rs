@@ -1,0 +1,283 @@
+//! `lastcall ledger erase` and `expire`: what is not kept any longer.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use lastcall_event::Day;
+use lastcall_ledger::entry::FileKind;
+use lastcall_ledger::erasure::{Erased, Expired, Expiry, Request, Selection, erase, expire};
+use serde_json::json;
+
+use super::redaction::KeyArgs;
+use super::{Format, of_ledger, open};
+use crate::ui::Exit;
+
+/// Arguments of `erase`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  lastcall ledger erase ledger --session 7f3a --reason TICKET-81 --dry-run\n  \
+    lastcall ledger erase ledger --call-ids ids.txt && lastcall ledger gc ledger --delete\n\n\
+    Ids given on the command line stand in the shell's history and in the list of processes; a file, or `-` for\n\
+    standard input, does not. The record says how many calls were erased, never whose."
+)]
+pub struct EraseArgs {
+    /// The ledger.
+    dir: PathBuf,
+    /// The call with this id.
+    #[arg(long = "call-id", value_name = "ID")]
+    call_ids: Vec<String>,
+    /// Every call of this session: its session id, else its run id, else its trace id.
+    #[arg(long = "session", value_name = "ID")]
+    sessions: Vec<String>,
+    /// Every call of this agent.
+    #[arg(long = "agent", value_name = "ID")]
+    agents: Vec<String>,
+    /// A file of call ids, one a line; `-` is standard input.
+    #[arg(long = "call-ids", value_name = "FILE")]
+    call_id_file: Option<PathBuf>,
+    /// A file of sessions, one a line.
+    #[arg(long = "sessions", value_name = "FILE")]
+    session_file: Option<PathBuf>,
+    /// A file of agents, one a line.
+    #[arg(long = "agents", value_name = "FILE")]
+    agent_file: Option<PathBuf>,
+    /// Why: a ticket's number, for example. It stands in the record for ever and must not name anybody.
+    #[arg(long)]
+    reason: Option<String>,
+    /// Say how many calls in which files, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// How to answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Arguments of `expire`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example: lastcall ledger expire ledger --older-than 90d && lastcall ledger gc ledger --delete\n\n\
+    Whole files expire: one that holds newer calls too waits for its newest. Results have no values and stay."
+)]
+pub struct ExpireArgs {
+    /// The ledger.
+    dir: PathBuf,
+    /// What was recorded, or happened, before this UTC day.
+    #[arg(long, value_name = "DAY", value_parser = day, required_unless_present = "older_than")]
+    before: Option<Day>,
+    /// What is older than this many days: 90d.
+    #[arg(long, value_name = "DAYS", value_parser = days, conflicts_with = "before")]
+    older_than: Option<i32>,
+    /// Only files of this kind [both].
+    #[arg(long, value_enum)]
+    kind: Vec<ExpireKind>,
+    /// Say which files would expire, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// How to answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// What expires.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExpireKind {
+    Calls,
+    Dead,
+}
+
+fn day(text: &str) -> Result<Day, String> {
+    Day::parse(text).ok_or_else(|| format!("`{text}` is no day; write 2026-06-01"))
+}
+
+fn days(text: &str) -> Result<i32, String> {
+    let number = text.strip_suffix('d').and_then(|n| n.parse::<i32>().ok());
+    number
+        .filter(|n| (0..=36_500).contains(n))
+        .ok_or_else(|| format!("`{text}` is no number of days; write 90d"))
+}
+
+/// Ids given one by one and in a file.
+fn ids(given: &[String], file: Option<&Path>) -> anyhow::Result<BTreeSet<String>> {
+    let mut ids: BTreeSet<String> = given.iter().cloned().collect();
+    if let Some(path) = file {
+        let text = if path == Path::new("-") {
+            std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?
+        } else {
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+        };
+        ids.extend(text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(str::to_owned));
+    }
+    Ok(ids)
+}
+
+/// Runs `erase`.
+pub fn run_erase(args: &EraseArgs) -> anyhow::Result<Exit> {
+    let from_stdin = [&args.call_id_file, &args.session_file, &args.agent_file];
+    if from_stdin.iter().filter(|f| f.as_deref() == Some(Path::new("-"))).count() > 1 {
+        bail!("standard input is read once: give the other ids as a file");
+    }
+    let mut selection = Selection {
+        call_ids: ids(&args.call_ids, args.call_id_file.as_deref())?,
+        sessions: ids(&args.sessions, args.session_file.as_deref())?,
+        agents: ids(&args.agents, args.agent_file.as_deref())?,
+    };
+    let asked = selection.len() as u64;
+    let ledger = open(&args.dir)?;
+    match args.key.key(&args.dir, &ledger)? {
+        Some(key) => {
+            for ids in [&mut selection.sessions, &mut selection.agents] {
+                let hidden: Vec<String> = ids.iter().map(|id| key.of_text(id)).collect();
+                ids.extend(hidden);
+            }
+        }
+        None if selection.sessions.len() + selection.agents.len() > 0
+            && ledger.superseded().map_err(of_ledger)?.hides_ids() =>
+        {
+            bail!(
+                "a source of this ledger hides ids behind hashes, and without the key such calls cannot be found: name its \
+             file with --redaction-key"
+            )
+        }
+        None => {}
+    }
+    let request = Request { selection, asked, reason: args.reason.clone(), dry_run: args.dry_run };
+    let done = erase(&ledger, &request).map_err(of_ledger)?;
+    match args.format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&erased_json(&done, args.dry_run))?),
+        Format::Text => print!("{}", erased_text(&done, args)),
+    }
+    Ok(Exit::Yes)
+}
+
+fn erased_json(done: &Erased, dry_run: bool) -> serde_json::Value {
+    let files: Vec<serde_json::Value> =
+        done.files.iter().map(|f| json!({ "old": f.old, "new": f.new, "erased": f.erased })).collect();
+    json!({
+        "dry_run": dry_run,
+        "calls": done.rows(FileKind::Calls),
+        "dead": done.rows(FileKind::Dead),
+        "files": files,
+        "control_entries": done.entries,
+        "objects_that_name_an_id": done.objects,
+        "chunks": done.chunks,
+    })
+}
+
+fn counted(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn erased_text(done: &Erased, args: &EraseArgs) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for file in &done.files {
+        let _ = writeln!(out, "{}: {} of {} rows", file.old.path, file.erased, file.old.rows);
+    }
+    let rows = format!(
+        "{} and {} in {}",
+        counted(done.rows(FileKind::Calls), "call"),
+        counted(done.rows(FileKind::Dead), "dead letter"),
+        counted(done.files.len() as u64, "file")
+    );
+    if done.files.is_empty() {
+        let _ = writeln!(out, "nothing of it is in the {} of this ledger", counted(done.chunks, "chunk"));
+    } else if args.dry_run {
+        let _ = writeln!(out, "{rows} would be erased; nothing was changed");
+    } else {
+        let entries: Vec<String> = done.entries.iter().map(u64::to_string).collect();
+        let _ = writeln!(out, "{rows} are erased (control entry {})", entries.join(", "));
+        let dir = args.dir.display();
+        let _ = writeln!(out, "next: `lastcall ledger gc {dir} --delete` removes the files that held them");
+    }
+    for object in &done.objects {
+        let _ = writeln!(
+            out,
+            "{object} names one of the ids and stays: an entry names it by its digest (a list of planted calls, a \
+             trial of an older build)"
+        );
+    }
+    if !args.dry_run {
+        out.push_str(
+            "A recorder that runs may still hold such records in an open chunk: give the same command again when its \
+             chunks have closed (5 minutes, unless stated).\n",
+        );
+    }
+    out
+}
+
+/// Runs `expire`.
+pub fn run_expire(args: &ExpireArgs) -> anyhow::Result<Exit> {
+    let ledger = open(&args.dir)?;
+    let before = match (args.before, args.older_than) {
+        (Some(day), _) => day,
+        (None, Some(days)) => match ledger.now().map_err(of_ledger)? {
+            Some(now) => now.day().plus(-days),
+            None => bail!("this simulated ledger has no time yet: name the day with --before"),
+        },
+        (None, None) => bail!("name a day with --before, or an age with --older-than"),
+    };
+    let kinds = match args.kind.as_slice() {
+        [] => vec![FileKind::Calls, FileKind::Dead],
+        some => some
+            .iter()
+            .map(|kind| match kind {
+                ExpireKind::Calls => FileKind::Calls,
+                ExpireKind::Dead => FileKind::Dead,
+            })
+            .collect(),
+    };
+    let done = expire(&ledger, &Expiry { before, kinds, dry_run: args.dry_run }).map_err(of_ledger)?;
+    match args.format {
+        Format::Json => {
+            let kept: Vec<serde_json::Value> =
+                done.kept.iter().map(|k| json!({ "file": k.file, "newest": k.newest })).collect();
+            let out = json!({
+                "dry_run": args.dry_run,
+                "before": before,
+                "calls": done.rows(FileKind::Calls),
+                "dead": done.rows(FileKind::Dead),
+                "files": done.files,
+                "waiting": kept,
+                "control_entries": done.entries,
+            });
+            println!("{}", serde_json::to_string_pretty(&out)?);
+        }
+        Format::Text => print!("{}", expired_text(&done, args, before)),
+    }
+    Ok(Exit::Yes)
+}
+
+fn expired_text(done: &Expired, args: &ExpireArgs, before: Day) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for file in &done.files {
+        let _ = writeln!(out, "{}: {} rows", file.path, file.rows);
+    }
+    let rows = format!(
+        "{} and {} in {}",
+        counted(done.rows(FileKind::Calls), "call"),
+        counted(done.rows(FileKind::Dead), "dead letter"),
+        counted(done.files.len() as u64, "file")
+    );
+    if done.files.is_empty() {
+        let _ = writeln!(out, "no file is wholly from before {before}");
+    } else if args.dry_run {
+        let _ = writeln!(out, "{rows} would expire; nothing was changed");
+    } else {
+        let entries: Vec<String> = done.entries.iter().map(u64::to_string).collect();
+        let _ =
+            writeln!(out, "{rows} from before {before} are expired (control entry {})", entries.join(", "));
+        let _ = writeln!(out, "next: `lastcall ledger gc {} --delete` removes the files", args.dir.display());
+    }
+    if let Some(newest) = done.kept.iter().map(|k| k.newest).max() {
+        let _ = writeln!(
+            out,
+            "{} with older calls wait for their newest, the last of {newest}",
+            counted(done.kept.len() as u64, "file")
+        );
+    }
+    out
+}

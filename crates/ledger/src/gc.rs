@@ -1,0 +1,170 @@
+//! Garbage: data files that provably no entry names, or will ever name, and those that an erasure superseded. Nothing
+//! else is ever removed.
+//!
+//! The name of a data file carries its chain and sequence number, and only the entry of that number may name it. So a
+//! file is garbage when that entry stands and does not name it: entries never change. A file whose entry does not stand
+//! yet may be in flight, and stays; so does whatever has another name.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::entry::FileKind;
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::names::{self, Chain};
+use crate::position::Partition;
+
+/// Why a file may be removed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Why {
+    /// The entry of its sequence number stands, and does not name it: its writer was killed, or lost the place.
+    NotNamed {
+        /// The entry.
+        entry: String,
+    },
+    /// A control entry says that it was erased or that it expired.
+    Superseded {
+        /// The control entry.
+        seq: u64,
+    },
+}
+
+/// A file that may be removed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Garbage {
+    /// Its path.
+    pub path: String,
+    /// Why.
+    #[serde(flatten)]
+    pub why: Why,
+}
+
+/// A file that no entry names and that stays.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Left {
+    /// Its path.
+    pub path: String,
+    /// Why it stays.
+    pub why: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Collected {
+    /// What may be removed, or was.
+    pub garbage: Vec<Garbage>,
+    /// What no entry names and stays.
+    pub left: Vec<Left>,
+    /// Files that belong to the record.
+    pub kept: u64,
+    /// Whether the garbage was removed.
+    pub deleted: bool,
+}
+
+/// Looks for garbage; with `delete` it is removed. `each` is told every path before it goes.
+///
+/// # Errors
+/// A chain is altered or incomplete: from such a record nothing is removed. Or the store failed; then what was removed
+/// is removed, and the rest is found the next time.
+pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<Collected, LedgerError> {
+    // The folders before the chains: what is appended in between is then seen as named.
+    let mut paths = Vec::new();
+    for kind in FileKind::ALL {
+        paths.extend(ledger.store().list(kind.as_str())?);
+    }
+    let record = Known::read(ledger)?;
+    let superseded = ledger.superseded()?;
+    let mut found = Collected { deleted: delete, ..Collected::default() };
+    for path in paths {
+        if let Some((seq, mut stands)) = superseded.by(&path) {
+            while let Some((_, next)) = stands.and_then(|file| superseded.by(&file.path)) {
+                stands = next;
+            }
+            // What stands in its place has to be whole before the old one goes.
+            match stands.map(|file| ledger.file(file)).transpose() {
+                Ok(_) => found.garbage.push(Garbage { path, why: Why::Superseded { seq } }),
+                Err(error) => {
+                    let why = format!("control entry {seq} puts another in its place, but {error}");
+                    found.left.push(Left { path, why });
+                }
+            }
+            continue;
+        }
+        match record.sort(&path) {
+            Sorted::Named => found.kept += 1,
+            Sorted::Garbage(entry) => found.garbage.push(Garbage { path, why: Why::NotNamed { entry } }),
+            Sorted::Left(why) => found.left.push(Left { path, why: why.to_owned() }),
+        }
+    }
+    if delete {
+        for garbage in &found.garbage {
+            each(&garbage.path);
+            ledger.store().delete(&garbage.path)?;
+        }
+    }
+    Ok(found)
+}
+
+enum Sorted {
+    Named,
+    Garbage(String),
+    Left(&'static str),
+}
+
+/// What the chains name.
+struct Known {
+    /// Every file that an entry names.
+    named: HashSet<String>,
+    /// The last sequence number of each partition chain, by the source's name as it stands in paths.
+    tails: HashMap<(String, Partition), (Chain, u64)>,
+    control: u64,
+    sources: BTreeMap<String, String>,
+}
+
+impl Known {
+    fn read(ledger: &Ledger) -> Result<Self, LedgerError> {
+        let (mut named, mut tails) = (HashSet::new(), HashMap::new());
+        for chain in ledger.partitions()? {
+            for (_, chunk) in chain.chunks() {
+                named.extend(chunk.files.iter().map(|f| f.path.clone()));
+            }
+            // Judged is against the whole chain: a part of it would make garbage of what the rest names.
+            let whole = chain.entries.iter().zip(0u64..).all(|(read, seq)| read.entry.seq == seq);
+            if !whole {
+                return Err(LedgerError::Missing { place: chain.chain().entry_path(0) });
+            }
+            if let Some(tail) = chain.tail() {
+                tails.insert((names::encode(&chain.source), chain.partition), (chain.chain(), tail.seq));
+            }
+        }
+        // After the partitions: a control entry that is not seen here leaves its files in flight.
+        let control = ledger.control()?;
+        named.extend(ledger.superseded()?.written().map(|(_, file)| file.path.clone()));
+        let sources = control.sources.keys().map(|name| (names::encode(name), name.clone())).collect();
+        let control = control.tail().map_or(0, |tail| tail.seq);
+        Ok(Self { named, tails, control, sources })
+    }
+
+    fn sort(&self, path: &str) -> Sorted {
+        if self.named.contains(path) {
+            return Sorted::Named;
+        }
+        let Some(name) = names::parse_data_path(path) else {
+            return Sorted::Left("its name is not that of a data file: no lastcall wrote it");
+        };
+        let in_flight = "the entry of its number does not stand yet: it may be in flight";
+        let Some((source, partition)) = name.chain else {
+            return match name.seq <= self.control {
+                true => Sorted::Garbage(Chain::Control.entry_path(name.seq)),
+                false => Sorted::Left(in_flight),
+            };
+        };
+        match self.tails.get(&(source.to_owned(), partition)) {
+            Some((chain, tail)) if name.seq <= *tail => Sorted::Garbage(chain.entry_path(name.seq)),
+            None if !self.sources.contains_key(source) => {
+                Sorted::Left("its source is not registered in this ledger")
+            }
+            _ => Sorted::Left(in_flight),
+        }
+    }
+}
