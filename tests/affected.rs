@@ -208,6 +208,28 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+/// The case and the toolset that the examples show are what `affected` reads.
+#[test]
+fn the_examples_have_a_case_and_a_toolset() {
+    let place = Place::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/agent-tools");
+    let copied =
+        Command::new("cp").arg("-r").arg(&examples).arg(place.dir.path().join("agent-tools")).status();
+    assert!(copied.expect("cp starts").success());
+    let schema = place.dir.path().join("agent-tools/refund.create_request/tool.yaml");
+    std::fs::write(&schema, text(&schema).replace("retryable: true", "retryable: false")).unwrap();
+    let line = format!("affected --since {} --format json", examples.display());
+    let found: Value = serde_json::from_str(&place.run(&line).out).unwrap();
+    let tool = &found["tools"][0];
+    assert_eq!(tool["tool_id"], "refund.create_request", "{found}");
+    assert_eq!(tool["cases"][0]["suite"], "golden", "{found}");
+    assert_eq!(tool["toolsets"], json!(["support"]), "{found}");
+    let said = place.run(
+        "diff agent-tools/toolsets/support.yaml agent-tools/toolsets/support.yaml --registry agent-tools",
+    );
+    assert!(said.code == 0 && said.out.contains("3 tools"), "{} {}", said.out, said.err);
+}
+
 #[test]
 fn a_correction_says_what_it_corrects() {
     let place = Place::new();
@@ -236,11 +258,6 @@ fn a_correction_says_what_it_corrects() {
     place.definition("other.json", "refund", 80);
     place.definition("same.json", "lookup", 100);
     for (line, says) in [
-        ("contract correct refund@1.0.0 other.json --registry reg", "refund@1.0.1"),
-        (
-            "contract correct refund@1.0.0 other.json --version 1.0.2 --registry reg",
-            "is corrected by refund@1.0.1 already",
-        ),
         ("contract correct lookup@1.0.0 same.json --registry reg", "nothing to correct"),
         ("contract correct refund@1.0.1 other.json --version 1.0.0 --registry reg", "not newer"),
         ("contract correct refnd@1.0.0 other.json --registry reg", "Perhaps `refund@1.0.0` was meant"),
@@ -249,11 +266,19 @@ fn a_correction_says_what_it_corrects() {
         let said = place.run(line);
         assert!(said.code == 2 && said.err.contains(says), "{line}: {} {}", said.code, said.err);
     }
-    assert_eq!(
-        place.run("contract correct refund@1.0.1 other.json --registry reg").code,
-        0,
-        "a chain of corrections"
-    );
+    // corrections are a chain: a second one takes the next free version and corrects the first
+    let said = place.run("contract correct refund@1.0.0 other.json --registry reg");
+    assert!(said.code == 0 && said.out.starts_with("refund@1.0.2 sha256:"), "{} {}", said.out, said.err);
+    assert!(said.err.contains("refund@1.0.0 is corrected by refund@1.0.1 already"), "{}", said.err);
+    let list = place.run("contract list --registry reg").out;
+    assert!(list.contains("corrected by refund@1.0.2") && list.contains("corrects refund@1.0.1"), "{list}");
+    for line in ["refund@1.0.0 other.json", "refund@1.0.0 fixed.json", "refund@1.0.1 other.json"] {
+        let said = place.run(&format!("contract correct {line} --registry reg"));
+        assert!(said.code == 0 && said.err.contains("there already"), "{line} once more: {}", said.err);
+    }
+    place.definition("third.json", "refund", 70);
+    let said = place.run("contract correct refund@1.0.0 third.json --version 1.4.0 --registry reg");
+    assert!(said.code == 0 && said.out.starts_with("refund@1.4.0 sha256:"), "{} {}", said.out, said.err);
     // by hand, wrongly
     for (wrong, says) in [("9.9.9", "which this tool does not have"), ("1.0.2", "which is not older")] {
         let path = reg.join("refund/tool.yaml");

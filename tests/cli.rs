@@ -280,11 +280,15 @@ fn bad_input_of_a_run_is_kept_and_counted() {
       source `binary.jsonl` is new
       read 2: 0 calls, 2 dead, 0 other, in 1 chunk
         dead: 2 not_utf8 (lastcall ledger files DIR --kind dead)
+        the first: at byte 0: byte 0 is not UTF-8; events are UTF-8 JSON
+      warning: every record is dead: nothing of this source is in the record
       = 0
     $ lastcall run --ledger led version.jsonl
       source `version.jsonl` is new
       read 1: 0 calls, 1 dead, 0 other, in 1 chunk
         dead: 1 unknown_version (lastcall ledger files DIR --kind dead)
+        the first: at byte 0: schema_version 2 is not known to this build; it reads 1
+      warning: the only record is dead: nothing of this source is in the record
       = 0
     $ lastcall run --ledger led missing.jsonl
       error: missing.jsonl: No such file or directory (os error 2)
@@ -296,6 +300,25 @@ fn bad_input_of_a_run_is_kept_and_counted() {
       error: nowhere is not a ledger: it has no ledger.json; make one with `lastcall ledger init`
       = 2
     "###);
+}
+
+/// Lines for `try` in a `run`: the first is named with what it lacks, and what they are for.
+#[test]
+fn lines_of_a_provider_are_told_to_be_for_try() {
+    let place = Place::new();
+    let line = "{\"name\": \"search_issues\", \"arguments\": {\"query\": \"a\"}}\n";
+    place.file("lines.jsonl", line.repeat(3));
+    let said = place.run("run --ledger led lines.jsonl");
+    assert_eq!(said.code, 0);
+    for words in [
+        "dead: 3 missing_field",
+        "the first: at byte 0: a record needs `type`",
+        "are for `lastcall try`; `run` needs tool_call events",
+        "a file of another name",
+        "warning: every record is dead",
+    ] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
 }
 
 #[test]

@@ -52,11 +52,13 @@ enum Command {
     /// Three tools over fourteen simulated days, from nothing to verdicts and a report.
     Demo(cmd::demo::Args),
     /// Completions for a shell.
+    #[command(after_help = "Example:\n  lastcall completions bash > lastcall.bash && source lastcall.bash")]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
     /// Man pages, one file per command, into a folder.
+    #[command(after_help = "Example:\n  lastcall man man1 && man ./man1/lastcall.1")]
     Man {
         /// The folder; made if it is absent.
         dir: std::path::PathBuf,

@@ -101,6 +101,14 @@ pub fn explain(error: &anyhow::Error) {
     }
 }
 
+/// What is wrong with a document, with the flag by which one of its tools is named.
+pub fn with_tool_flag(mut error: lastcall_contract::DefinitionError) -> lastcall_contract::DefinitionError {
+    if error.kind == lastcall_contract::DefinitionErrorKind::SeveralTools {
+        error.next = "Name one with `--tool NAME`".to_owned();
+    }
+    error
+}
+
 /// A number with its noun.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })

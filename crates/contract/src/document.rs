@@ -159,7 +159,12 @@ impl Document {
         let names = self.names();
         let entry = match (self.entries.as_slice(), pick.name) {
             ([only], None) => only,
-            ([only], Some(_)) if Definition::is_bare_schema(&only.value) => only,
+            // a bare schema, or what is no tool at all, and is told so
+            ([only], Some(_))
+                if Definition::is_bare_schema(&only.value) || Definition::name_of(&only.value).is_none() =>
+            {
+                only
+            }
             (_, None) => {
                 let message = format!("{} tools in this document: {}", names.len(), listed(&names));
                 return Err(refuse(Kind::SeveralTools, message, "Say which one by its name".to_owned()));

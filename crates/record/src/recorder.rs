@@ -61,6 +61,8 @@ pub struct Recorder {
     random: Random,
     salts: Vec<u8>,
     repeated: u64,
+    /// Where the first dead letter stands, and why it is one.
+    first_dead: Option<String>,
 }
 
 const SALTS: usize = 4096;
@@ -90,6 +92,7 @@ impl Recorder {
             random,
             salts: Vec::new(),
             repeated: 0,
+            first_dead: None,
         }
     }
 
@@ -111,6 +114,11 @@ impl Recorder {
     /// Records that were delivered again and passed over.
     pub fn repeated(&self) -> u64 {
         self.repeated
+    }
+
+    /// Where the first record stands that could not be decoded, and why; no value of it.
+    pub fn first_dead(&self) -> Option<&str> {
+        self.first_dead.as_deref()
     }
 
     /// One step. `now` is the system's clock: the age of chunks, and in a system ledger the time of entries.
@@ -303,6 +311,7 @@ impl Recorder {
         let hidden = self.config.redactor.as_ref().map(|redactor| redactor.dead(bytes));
         let bytes = hidden.as_deref().unwrap_or(bytes);
         self.dead.append(&DeadRef { position, bytes, length, reason: code, message, received })?;
+        self.first_dead.get_or_insert_with(|| format!("at byte {}: {message}", position.offset));
         if let Some(open) = &mut self.open {
             open.balance.dead += 1;
             *open.dead_reasons.entry(code).or_default() += 1;

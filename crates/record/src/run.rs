@@ -85,6 +85,8 @@ pub struct Summary {
     pub unknown_fields: u64,
     /// Dead letters by reason code.
     pub dead_reasons: BTreeMap<String, u64>,
+    /// Where the first of them stands, and why it is one.
+    pub first_dead: Option<String>,
     /// Results by tool; a tool that no pair compares has only calls.
     pub tools: BTreeMap<String, ToolSummary>,
     /// Bytes of a last line that has no end yet and was left for later.
@@ -540,7 +542,11 @@ impl<'a> Run<'a> {
         let is_final = self.options.is_final;
         let mut actions = recorder.step(Input::Barrier { next, prefix, read_through, is_final }, now)?;
         actions.extend(recorder.step(Input::Close, now)?);
-        self.act(&mut recorder, actions)
+        let ended = self.act(&mut recorder, actions)?;
+        if self.summary.first_dead.is_none() {
+            self.summary.first_dead = recorder.first_dead().map(str::to_owned);
+        }
+        Ok(ended)
     }
 
     /// Does what the recorder asks for, until it asks for nothing.

@@ -7,12 +7,14 @@ mod show;
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use lastcall_contract::registry::{Addition, LOCK_FILE, Request};
 use lastcall_contract::{Registry, RegistryFiles, RiskLevel, SideEffect, Source};
 
 use disk::read;
 pub use disk::{
-    is_registry_text, load_registry, parse, read_every_file, read_files, read_stdin, read_text, write_file,
+    is_read_only, is_registry_text, load_registry, parse, read_every_file, read_files, read_stdin, read_text,
+    write_file,
 };
 
 use crate::ui::{Exit, with_exit};
@@ -162,8 +164,21 @@ fn add(args: &Add) -> anyhow::Result<Exit> {
         risk_level: args.risk,
         corrects: None,
     };
-    let addition = Registry::plan_addition(&files, &request)?;
+    let addition = Registry::plan_addition(&files, &request)
+        .map_err(anyhow::Error::new)
+        .with_context(|| format!("nothing was added to the registry {}", dir.display()))?;
+    if let Some(version) = args.version.as_deref().filter(|v| !is_semver(v)) {
+        tell!(
+            "warning: {version} is no X.Y.Z: `lastcall diff --require-bump` and `lastcall contract correct` need three numbers"
+        );
+    }
     write(&args.at, &addition, args.dry_run)
+}
+
+/// Whether a version is three numbers, perhaps with what SemVer takes behind them.
+pub fn is_semver(version: &str) -> bool {
+    let main = version.split(['-', '+']).next().unwrap_or_default();
+    main.split('.').count() == 3 && main.split('.').all(|part| part.parse::<u64>().is_ok())
 }
 
 /// A file's label and text; `-` is standard input.

@@ -149,6 +149,7 @@ fn as_json(summary: &Summary) -> Value {
         "balance": summary.balance,
         "unknown_fields": summary.unknown_fields,
         "dead_reasons": summary.dead_reasons,
+        "first_dead": summary.first_dead,
         "tools": tools,
         "waiting_bytes": summary.waiting,
         "final": summary.is_final,
@@ -187,6 +188,20 @@ fn as_text(summary: &Summary) -> String {
         );
         for (code, n) in &summary.dead_reasons {
             let _ = writeln!(out, "  dead: {n} {code} (lastcall ledger files DIR --kind dead)");
+        }
+        if let Some(first) = &summary.first_dead {
+            let _ = writeln!(out, "  the first: {}", lastcall_report::plain(first));
+        }
+        if summary.dead_reasons.keys().any(|code| code == "missing_field") {
+            let _ = writeln!(
+                out,
+                "  lines of a provider, or just a name and arguments, are for `lastcall try`; `run` needs tool_call events \
+                 (schemas/events). Put mended lines into a file of another name"
+            );
+        }
+        if b.dead == b.read && b.read > 0 {
+            let what = if b.read == 1 { "the only record" } else { "every record" };
+            let _ = writeln!(out, "warning: {what} is dead: nothing of this source is in the record");
         }
         if summary.unknown_fields > 0 {
             let _ = writeln!(out, "  {} fields that this build does not know", summary.unknown_fields);

@@ -56,7 +56,10 @@ impl Registry {
     /// with both digests), or a stated fact contradicts `tool.yaml`.
     pub fn plan_addition(files: &RegistryFiles, request: &Request<'_>) -> Result<Addition, RegistryError> {
         let registry = Self::read_checked(files)?;
-        let refused = |e: crate::DefinitionError| {
+        let refused = |mut e: crate::DefinitionError| {
+            if e.kind == crate::DefinitionErrorKind::SeveralTools && request.name.is_none() {
+                e.next = "Name one with `--name NAME`".to_owned();
+            }
             let place = if e.pointer.is_empty() { e.file } else { format!("{} at {}", e.file, e.pointer) };
             RegistryError::one(place, e.message, e.next)
         };

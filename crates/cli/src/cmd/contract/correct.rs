@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use lastcall_contract::registry::Request;
-use lastcall_contract::{Registry, RegistryFiles, Tool};
+use lastcall_contract::{Contract, Document, Pick, Registry, RegistryFiles, Tool};
 
 use super::{Where, disk, given, write};
 use crate::ui::Exit;
@@ -34,21 +34,43 @@ pub fn correct(args: &Correct) -> anyhow::Result<Exit> {
     let (label, text) = given(&args.file)?;
     let files: RegistryFiles = disk::read_files(&args.at.registry)?;
     let registry: Registry = disk::parse(&args.at.registry, &files)?;
-    let (tool, wrong) = registry.resolve(&args.id)?;
-    let there = tool.correction_of(&wrong.version);
-    let version = match (&args.version, there) {
-        (Some(version), _) => version.clone(),
-        // said once more: the same answer
-        (None, Some(there)) => there.version.clone(),
-        (None, None) => next_patch(tool, &wrong.version)?,
+    let (tool, named) = registry.resolve(&args.id)?;
+    let bare = named.contract.definition.source == lastcall_contract::Source::JsonSchema;
+    let name = args.name.clone().or_else(|| bare.then(|| named.contract.definition.name.clone()));
+    let given = Document::parse(&label, &text)?.definition(Pick { name: name.as_deref(), source: None })?;
+    let digest = Contract::new("", given).digest;
+    if digest == named.contract.digest {
+        bail!("{label} is the definition of {} already; there is nothing to correct", named.contract.id);
+    }
+    // corrections are a chain: a contract that is corrected already has its last correction corrected
+    let (mut wrong, mut version) = (named, args.version.clone());
+    while let Some(there) = tool.correction_of(&wrong.version) {
+        let again = match &args.version {
+            Some(version) => *version == there.version,
+            None => there.contract.digest == digest,
+        };
+        if again {
+            // said once more: the same answer
+            version = Some(there.version.clone());
+            break;
+        }
+        tell!(
+            "note: {} is corrected by {} already; that one is corrected now",
+            wrong.contract.id,
+            there.contract.id
+        );
+        wrong = there;
+    }
+    let version = match version {
+        Some(version) => version,
+        None => next_patch(tool, &wrong.version)?,
     };
-    let bare = wrong.contract.definition.source == lastcall_contract::Source::JsonSchema;
     let request = Request {
         file: &label,
         text: &text,
         tool_id: Some(&tool.tool_id),
         version: Some(&version),
-        name: args.name.as_deref().or(bare.then_some(wrong.contract.definition.name.as_str())),
+        name: name.as_deref(),
         corrects: Some(&wrong.version),
         ..Request::default()
     };

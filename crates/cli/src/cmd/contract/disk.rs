@@ -19,7 +19,7 @@ pub fn load_registry(dir: &Path) -> anyhow::Result<Registry> {
     if drift.is_empty() {
         return Ok(registry);
     }
-    let lines: Vec<String> = drift.iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = drift.iter().map(|drift| format!("{}: {drift}", dir.display())).collect();
     Err(with_exit(Exit::No, lines.join("\n")))
 }
 
@@ -122,8 +122,18 @@ pub fn read_stdin() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Writes beside, then renames over: a reader sees the old file or the new one.
+/// Whether the file is there and nobody may write to it.
+pub fn is_read_only(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.permissions().readonly())
+}
+
+/// Writes beside, then renames over: a reader sees the old file or the new one. A file that was there keeps its mode; a
+/// read-only one is refused.
 pub fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    if is_read_only(path) {
+        bail!("{}: is read-only and was not written; make it writable first", path.display());
+    }
+    let mode = std::fs::metadata(path).ok().map(|found| found.permissions());
     let failed = || format!("{}: cannot be written", path.display());
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).with_context(failed)?;
@@ -131,6 +141,9 @@ pub fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = folder.join(format!(".{name}.{}", std::process::id()));
     let written = std::fs::File::create(&beside).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
+        if let Some(mode) = mode {
+            file.set_permissions(mode)?;
+        }
         file.sync_all()?;
         std::fs::rename(&beside, path)
     });
