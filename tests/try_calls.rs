@@ -208,7 +208,7 @@ fn archived(place: &Place, new: &str, text: &str) {
 fn a_ledgers_archive_says_what_its_file_says() {
     let place = Place::new();
     let mut text = calls(300, 5, 10);
-    text.push_str(&call(7, 2, 51)); // a repeat of a call id
+    text.push_str(&call(7, 1, 51)); // a repeat of a call id within its day
     text.push_str(&call(1001, 3, 51).replace("search_issues", "other_tool"));
     text.push_str(&call(1002, 3, 51).replace("search_issues@1", "search_issues@0"));
     archived(&place, "new.json", &text);
@@ -227,7 +227,12 @@ fn a_ledgers_archive_says_what_its_file_says() {
     }
     assert_eq!(from_ledger["other_calls"], json!(1));
     let notes = from_ledger["notes"].to_string();
-    assert!(notes.contains("1 repeats of a call id were left out"), "{notes}");
+    assert!(notes.contains("1 repeat of a call id was left out"), "{notes}");
+    // the very file that was recorded leaves the same out
+    let (_, recorded) = place.tried("calls.jsonl");
+    for key in ["calls", "refused", "agreed", "repeats", "other_calls", "other_contract", "notes"] {
+        assert_eq!(recorded[key], from_ledger[key], "{key}");
+    }
     assert!(from_ledger["worst"][0]["place"].as_str().unwrap().contains("/0@"), "{from_ledger:#}");
 
     // planted faults are none of the traffic
@@ -239,7 +244,160 @@ fn a_ledgers_archive_says_what_its_file_says() {
     assert_eq!(place.run("run --ledger led calls.jsonl").code, 0);
     let (_, again) = place.tried("--ledger led");
     assert_eq!((&again["calls"], &again["refused"]), (&from_ledger["calls"], &from_ledger["refused"]));
-    assert!(again["notes"].to_string().contains("planted calls were left out"), "{again:#}");
+    assert!(again["notes"].to_string().contains("1 planted call was left out"), "{again:#}");
+}
+
+/// The pair as contracts of a registry: search_issues@1.0.0 and @2.0.0.
+fn registered(place: &Place) {
+    for (file, version) in [("old.json", "1.0.0"), ("new.json", "2.0.0")] {
+        let said =
+            place.run(&format!("contract add {file} --version {version} --registry reg --side-effect read"));
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+}
+
+#[test]
+fn a_file_leaves_out_what_a_ledger_leaves_out() {
+    let place = Place::new();
+    registered(&place);
+    let own = |line: String| line.replace("search_issues@1", "search_issues@1.0.0");
+    let mut text: String = (0..20).map(|n| own(call(n, 1, if n < 4 { 51 } else { 50 }))).collect();
+    text.push_str(&own(call(3, 1, 51)));
+    text.push_str(&own(call(3, 1, 51)));
+    text.push_str(&own(call(5, 1, 51)));
+    text.push_str(&own(call(5, 2, 50))); // another day is another call
+    (30..33).for_each(|n| text.push_str(&call(n, 1, 51))); // under search_issues@1
+    text.push_str(&call(40, 1, 51).replace("search_issues", "another_tool"));
+    place.file("calls.jsonl", &text);
+    place.file("new2.json", std::fs::read_to_string(place.path("new.json")).unwrap());
+    for new in ["search_issues@2.0.0", "new2.json"] {
+        let said = place.run(&format!("try search_issues@1.0.0 {new} calls.jsonl --registry reg"));
+        assert!(said.out.starts_with("4 of 21 calls would be refused"), "{new}: {}{}", said.out, said.err);
+        let beside = "Beside these: 3 of another contract, 3 repeats of call ids, 1 of other tools.";
+        assert!(said.out.contains(beside), "{new}: {}", said.out);
+        for note in [
+            "3 calls name another contract than search_issues@1.0.0 and were left out",
+            "3 repeats of 2 call ids were left out",
+        ] {
+            assert!(said.out.contains(note), "{new}: {}", said.out);
+        }
+    }
+    // definitions from files have no id, so every contract counts
+    assert_eq!(place.tried("calls.jsonl").1["calls"], json!(24));
+
+    // `diff --calls` counts the same calls
+    let said = place.run("diff search_issues@1.0.0 search_issues@2.0.0 --registry reg --calls calls.jsonl");
+    assert!(said.out.contains("4 of 21 refused"), "{}{}", said.out, said.err);
+    assert!(said.err.contains("3 repeats of 2 call ids were left out"), "{}", said.err);
+    assert!(said.err.contains("3 calls name another contract than search_issues@1.0.0"), "{}", said.err);
+
+    // what `plan register --try` stores leaves the same out
+    for line in [
+        "ledger init led",
+        "plan observe search_issues@1.0.0 search_issues@2.0.0 --registry reg --ledger led",
+    ] {
+        assert_eq!(place.run(line).code, 0, "{line}");
+    }
+    place.file("policy.yaml", "burn_in: {tier: T1, profile: article}\n");
+    let said = place.run("plan register search_issues --policy policy.yaml --ledger led --try calls.jsonl");
+    assert!(said.out.contains("tried before: 4 of 21 calls would be refused"), "{}{}", said.out, said.err);
+    let stored = place.run("plan show search_issues --ledger led --trial --format json");
+    let stored: Value = serde_json::from_str(&stored.out).unwrap();
+    assert_eq!((&stored["repeats"], &stored["other_contract"]), (&json!(3), &json!(3)));
+    assert_eq!(place.run("plan show search_issues --ledger led --format text").code, 2);
+}
+
+/// An agent's log repeats the whole conversation in each line: a call is one call. Calls without an id are all their own.
+#[test]
+fn a_history_in_each_line_counts_a_call_once() {
+    let place = Place::new();
+    let one = |id: &str, per_page: u32| {
+        json!({"id": id, "type": "function", "function": {"name": "search_issues",
+            "arguments": json!({"query": "a", "per_page": per_page}).to_string()}})
+    };
+    let line = |calls: &[Value]| {
+        json!({"messages": [{"role": "assistant", "tool_calls": calls}]}).to_string() + "\n"
+    };
+    let (a, b, c) = (one("a", 51), one("b", 50), one("c", 50));
+    let log = line(std::slice::from_ref(&a)) + &line(&[a.clone(), b.clone()]) + &line(&[a, b, c]);
+    place.file("log.jsonl", log);
+    let (_, all) = place.tried("log.jsonl");
+    assert_eq!((&all["calls"], &all["refused"], &all["repeats"]), (&json!(3), &json!(1), &json!(3)));
+    assert!(all["notes"].to_string().contains("3 repeats of 2 call ids were left out"), "{all:#}");
+    let nameless =
+        json!({"name": "search_issues", "arguments": {"query": "a", "per_page": 51}}).to_string() + "\n";
+    place.file("nameless.jsonl", nameless.repeat(5));
+    let (_, all) = place.tried("nameless.jsonl");
+    assert_eq!((&all["calls"], &all["refused"], &all["repeats"]), (&json!(5), &json!(5), &json!(0)));
+}
+
+/// What callers receive may break though every argument fits, and no call shows that.
+#[test]
+fn a_change_of_the_output_schema_is_never_no_difference() {
+    let place = Place::new();
+    for (name, kind) in [("out-old.json", "string"), ("out-new.json", "integer")] {
+        let definition = json!({"name": "search_issues", "inputSchema": {"type": "object"},
+            "outputSchema": {"type": "object", "required": ["id"], "properties": {"id": {"type": kind}}}});
+        place.file(name, definition.to_string());
+    }
+    place.file("calls.jsonl", calls(30, 2, 1000));
+    let line = "try out-old.json out-new.json calls.jsonl";
+    for format in ["text", "json", "html"] {
+        let said = place.run(&format!("{line} --format {format}"));
+        assert_eq!(said.code, 0);
+        assert!(
+            said.out.contains("also changed: the output schema; see `lastcall diff`"),
+            "{format}: {}",
+            said.out
+        );
+        assert!(
+            !said.out.contains("No difference was found") && !said.out.contains("NO CALL AFFECTED"),
+            "{format}"
+        );
+    }
+    let said = place.run(line).out;
+    let headline = "None of 30 calls would be refused or changed. The output schema changed: `lastcall diff` says what that breaks.";
+    assert!(said.starts_with(headline), "{said}");
+    let page = place.run("try old.json old.json calls.jsonl --format html").out;
+    assert!(page.contains("NO CALL AFFECTED") && page.contains("No difference was found"), "nothing changed");
+}
+
+/// The first word of the page: red only where a call would be refused, green only where everything was judged.
+#[test]
+fn the_page_says_no_more_than_is_known() {
+    let place = Place::new();
+    let with_default = |value: u32| {
+        json!({"name": "search_issues", "inputSchema": {"type": "object",
+            "properties": {"query": {"type": "string"}, "per_page": {"type": "integer", "default": value}}}})
+        .to_string()
+    };
+    place.file("ten.json", with_default(10));
+    place.file("twenty.json", with_default(20));
+    let plain = "{\"name\": \"search_issues\", \"arguments\": {\"query\": \"a\"}}\n";
+    place.file("plain.jsonl", plain);
+    place.file("broken.jsonl", plain.to_owned() + "{\"name\": 1}\nnonsense\n");
+    place.file("empty.jsonl", "");
+    for (line, word) in [
+        ("ten.json twenty.json plain.jsonl", "WOULD CHANGE"),
+        ("ten.json ten.json plain.jsonl", "NO CALL AFFECTED"),
+        ("ten.json ten.json broken.jsonl", "NOT ALL JUDGED"),
+        ("ten.json ten.json empty.jsonl", "NO CALLS"),
+    ] {
+        let page = place.run(&format!("try {line} --format html")).out;
+        assert!(page.contains(word) && !page.contains("WOULD BREAK"), "{line}: {word}");
+    }
+    let page = place.run("try ten.json ten.json broken.jsonl --format html").out;
+    assert!(page.contains("<dd>2<small>2 of them could not be read"), "{page}");
+    assert!(page.contains("Beside these: 2 could not be read."), "{page}");
+}
+
+#[test]
+fn days_that_lack_calls_say_so() {
+    let place = Place::new();
+    place.file("calls.jsonl", call(1, 1, 50) + &call(2, 5, 50));
+    let (_, all) = place.tried("calls.jsonl --tier T1");
+    let days = all["burn_in"]["checks"].as_array().unwrap().iter().find(|c| c["id"] == "days").unwrap();
+    assert_eq!((&days["would_have"], &days["value"]), (&json!("lacked"), &json!("2 of 5 days with a call")));
 }
 
 #[test]
@@ -341,6 +499,11 @@ fn what_cannot_be_tried_is_told() {
     let place = Place::new();
     place.file("calls.jsonl", calls(10, 2, 5));
     place.file("not-a-ledger/x", "");
+    place.file("foo.json", "{\"foo\": 1}");
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    place.file("three.json", json!([tool("a"), tool("b"), tool("c")]).to_string());
+    registered(&place);
+    assert_eq!(place.run("ledger init led").code, 0);
     for (line, code, words) in [
         ("try old.json new.json", 2, "<CALLS>"),
         ("try old.json new.json calls.jsonl --tier T9", 2, "T1, T2, T3, T4, T5"),
@@ -349,10 +512,29 @@ fn what_cannot_be_tried_is_told() {
         ("try old.json new.json --ledger not-a-ledger", 2, "not-a-ledger"),
         ("try old.json new.json calls.jsonl --tool search_tickets", 2, "the calls are of: search_issues"),
         ("try old.json nowhere.json calls.jsonl", 2, "the new definition: cannot read nowhere.json"),
+        ("try foo.json new.json calls.jsonl", 2, "foo.json: "),
+        ("try three.json new.json calls.jsonl", 2, "Name one with `--tool NAME`"),
+        ("try search_issues@9.9.9 new.json calls.jsonl --registry reg", 2, "contract list --registry reg`"),
+        ("synth foo.json", 2, "foo.json: "),
+        ("synth three.json", 2, "Name one with `--tool NAME`"),
+        ("plan observe three.json new.json --versions 1 2 --ledger led", 2, "Name one with `--tool NAME`"),
+        ("contract add three.json --registry reg", 2, "Name one with `--name NAME`"),
+        ("lint foo.json", 1, ""),
+        (
+            "plan register search_issues --registry reg --ledger led",
+            2,
+            "reg/search_issues/release-policy.yaml is absent",
+        ),
+        ("plan register nothing --registry reg --ledger led", 2, "the registry reg has no tool `nothing`"),
     ] {
         let said = place.run(line);
         assert_eq!(said.code, code, "{line}: {}{}", said.out, said.err);
         assert!(said.err.contains(words), "{line}: {}", said.err);
+        assert!(
+            !said.err.contains("there is ``") && !said.out.contains("there is ``"),
+            "{line}: {}",
+            said.err
+        );
     }
     // names that nobody would have thought of are bounded, not believed
     let many: String = (0..7000)

@@ -369,19 +369,8 @@ pub fn try_text(t: &TryReport, style: Style) -> String {
         plain(&t.source)
     )));
     out.push('\n');
-    let rest: Vec<String> = [
-        (t.both_rejected, "refused by both"),
-        (t.excluded, "left out by a rule"),
-        (t.unresolved, "could not be judged"),
-        (t.other_calls, "of other tools"),
-        (t.undecodable, "could not be read"),
-    ]
-    .iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, what)| format!("{} {what}", grouped(*n)))
-    .collect();
-    if !rest.is_empty() {
-        out.push_str(&format!("Beside these: {}.\n", rest.join(", ")));
+    if let Some(rest) = t.beside() {
+        out.push_str(&format!("Beside these: {rest}.\n"));
     }
     if !t.reasons.is_empty() {
         let reasons: Vec<String> =

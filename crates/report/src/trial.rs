@@ -27,8 +27,14 @@ pub struct TryReport {
     pub source: String,
     /// Calls that were compared or could have been.
     pub calls: u64,
-    /// Records of the source that are no call of this tool.
+    /// Calls of the source that are of other tools.
     pub other_calls: u64,
+    /// Calls of this tool that name another contract than the old one, left out.
+    #[serde(default)]
+    pub other_contract: u64,
+    /// Repeats of a call id within a day under the same contract, left out.
+    #[serde(default)]
+    pub repeats: u64,
     /// Records that could not be decoded.
     pub undecodable: u64,
     /// No difference of warn or block.
@@ -62,6 +68,9 @@ pub struct TryReport {
     /// Normalization rules that turned a difference into agreement → calls.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rules: BTreeMap<String, u64>,
+    /// The output schema is another one: what callers receive may break, and no call's arguments show that.
+    #[serde(default)]
+    pub output_changed: bool,
     /// What a burn-in over these days would have said, where a tier or plan was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_in: Option<TryBurnIn>,
@@ -246,6 +255,24 @@ impl TryReport {
         self.calls > 0 && self.agreed == 0
     }
 
+    /// What else the source held, in words; `None`: nothing.
+    pub fn beside(&self) -> Option<String> {
+        let rest: Vec<String> = [
+            (self.both_rejected, "refused by both"),
+            (self.excluded, "left out by a rule"),
+            (self.unresolved, "could not be judged"),
+            (self.other_contract, "of another contract"),
+            (self.repeats, if self.repeats == 1 { "repeat of a call id" } else { "repeats of call ids" }),
+            (self.other_calls, "of other tools"),
+            (self.undecodable, "could not be read"),
+        ]
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {what}", lastcall_decision::grouped(*n)))
+        .collect();
+        (!rest.is_empty()).then(|| rest.join(", "))
+    }
+
     /// The JSON Schema of the document, pretty-printed: the content of `schemas/try.schema.json`.
     ///
     /// # Errors
@@ -265,8 +292,18 @@ impl TryReport {
         if self.calls == 0 {
             return format!("No call of {} was found.", self.tool);
         }
+        if self.compared() == 0 {
+            return format!("None of {} could be compared.{unknown}", calls(self.calls));
+        }
         if self.disagreed == 0 {
-            return format!("None of {} would be refused or changed.{unknown}", calls(self.compared()));
+            let output = match self.output_changed {
+                true => " The output schema changed: `lastcall diff` says what that breaks.",
+                false => "",
+            };
+            return format!(
+                "None of {} would be refused or changed.{unknown}{output}",
+                calls(self.compared())
+            );
         }
         format!(
             "{} of {} would be refused, {} changed.{unknown}",

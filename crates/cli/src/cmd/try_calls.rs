@@ -4,6 +4,7 @@
 mod archive;
 mod counts;
 pub mod files;
+pub mod left_out;
 mod pieces;
 mod trial;
 
@@ -31,8 +32,8 @@ use crate::ui::Exit;
     A call is one JSON object a line: Lastcall's tool_call or mirrored_call, the interceptor's record, an OpenAI,\n\
     Anthropic, Gemini or MCP tool call, or just {\"name\": …, \"arguments\": {…}}. Plain, gzip or zstd. In a .json file\n\
     also indented, or as one list. The answer is never a verdict: nothing was fixed before these calls were seen.\n\n\
-    Exit codes: 0 nothing would be refused or changed, 1 something would, 2 could not run,\n\
-    3 no call was found, or some could not be read or judged and none is known to break.")]
+    Exit codes: 0 nothing would be refused or changed, 1 something would, 2 could not run, or every call is of another\n\
+    tool, 3 no call was found at all, or some could not be read or judged and none is known to break.")]
 pub struct Args {
     /// The old definition: a file (MCP, OpenAI, Anthropic, Gemini, a JSON Schema), or tool_id@version of a registry.
     old: String,
@@ -106,7 +107,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         false => None,
     };
     let of = |given: &str, side: &str| match registry.as_ref().filter(|_| named(given)) {
-        Some(registry) => registered(registry, given),
+        Some(registry) => registered(registry, &args.registry, given),
         None => from_file(given, args.tool.as_deref(), side),
     };
     let (old, new) = (of(&args.old, "old")?, of(&args.new, "new")?);
@@ -128,7 +129,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         new: &new,
         labels: (&args.old, &args.new),
         tool: args.tool.as_deref(),
-        registered: named(&args.old) && named(&args.new),
+        current: named(&args.old).then_some(old.id.as_str()),
+        candidate_registered: named(&args.new),
         showing: Showing { examples: args.examples, values: args.show_values },
         plan: plan.as_ref(),
     };
@@ -179,14 +181,17 @@ pub(super) fn contract(
     registry: &Path,
     side: &str,
 ) -> anyhow::Result<Contract> {
-    if named(given) { registered(&load(registry)?, given) } else { from_file(given, tool, side) }
+    if named(given) { registered(&load(registry)?, registry, given) } else { from_file(given, tool, side) }
 }
 
 /// A contract of the registry.
-fn registered(registry: &Registry, given: &str) -> anyhow::Result<Contract> {
+fn registered(registry: &Registry, dir: &Path, given: &str) -> anyhow::Result<Contract> {
     match registry.contract(given) {
         Some(contract) => Ok(contract.clone()),
-        None => bail!("no contract {given} in the registry; `lastcall contract list` shows what there is"),
+        None => bail!(
+            "no contract {given} in the registry {0}; `lastcall contract list --registry {0}` shows what there is",
+            dir.display()
+        ),
     }
 }
 
@@ -200,7 +205,8 @@ fn from_file(given: &str, tool: Option<&str>, side: &str) -> anyhow::Result<Cont
     let name = tool.filter(|t| document.names().contains(t));
     let bare =
         if document.names() == [""] { tool.or(path.file_stem().and_then(|s| s.to_str())) } else { None };
-    let definition = document.definition(Pick { name: name.or(bare), source: None })?;
+    let pick = Pick { name: name.or(bare), source: None };
+    let definition = document.definition(pick).map_err(crate::ui::with_tool_flag)?;
     let id = format!("{}@{side}", definition.name);
     Ok(Contract::new(id, definition))
 }

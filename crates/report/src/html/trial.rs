@@ -8,14 +8,13 @@ use crate::trial::{TryBurnIn, TryReport, TryScoredDay};
 
 /// A trial as a self-contained page.
 pub fn try_page(t: &TryReport) -> String {
-    let class = if t.something_would_change() { "verdict not-ready" } else { "verdict ready" };
-    let word = if t.something_would_change() { "WOULD BREAK" } else { "NO CALL AFFECTED" };
+    let (class, word) = badge(t);
     let body = html! {
         header {
             p.kicker { "Which of these calls would the changed definition refuse or change? · " (t.old) " → " (t.new) }
             div.top {
                 h1 { (t.tool) }
-                @if t.calls > 0 { span class=(class) { (word) } } @else { span class="verdict insufficient" { "NO CALLS" } }
+                span class=(class) { (word) }
             }
             p.headline { (t.headline()) }
             @if !t.notes.is_empty() { ul.flags { @for n in &t.notes { li { (n) } } } }
@@ -33,6 +32,24 @@ pub fn try_page(t: &TryReport) -> String {
     page(&format!("{}: {}", t.tool, t.headline()), &body)
 }
 
+/// The class and the word that a reader sees first. What is unknown is never green.
+fn badge(t: &TryReport) -> (&'static str, &'static str) {
+    let unsure = "verdict insufficient";
+    if t.refused > 0 {
+        ("verdict not-ready", "WOULD BREAK")
+    } else if t.changed > 0 {
+        (unsure, "WOULD CHANGE")
+    } else if t.calls == 0 {
+        (unsure, "NO CALLS")
+    } else if t.compared() == 0 || t.unresolved > 0 || t.undecodable > 0 {
+        (unsure, "NOT ALL JUDGED")
+    } else if t.output_changed {
+        (unsure, "ARGUMENTS FIT")
+    } else {
+        ("verdict ready", "NO CALL AFFECTED")
+    }
+}
+
 fn figures(t: &TryReport) -> Markup {
     let share = |n: u64| percent_of(n, t.compared());
     html! {
@@ -41,8 +58,9 @@ fn figures(t: &TryReport) -> Markup {
             div { dt { "Would be refused" } dd { (grouped(t.refused)) small { (share(t.refused)) } } }
             div { dt { "Would be changed" } dd { (grouped(t.changed)) small { (share(t.changed)) } } }
             div { dt { "Agreed" } dd { (grouped(t.agreed)) small { (share(t.agreed)) } } }
-            div { dt { "Could not be judged" } dd { (grouped(t.unresolved)) small { (grouped(t.both_rejected)) " refused by both, " (grouped(t.excluded)) " left out" } } }
+            div { dt { "Could not be judged" } dd { (grouped(t.unresolved + t.undecodable)) small { @if t.undecodable > 0 { (grouped(t.undecodable)) " of them could not be read" } @else { "unknown is never agreement" } } } }
         }
+        @if let Some(rest) = t.beside() { p.soft style="margin-top:.6rem" { "Beside these: " (rest) "." } }
         @if !t.reasons.is_empty() {
             p.soft style="margin-top:.6rem" { @for (i, (r, n)) in t.reasons.iter().enumerate() { @if i > 0 { ", " } code { (r) } " " (grouped(*n)) } }
         }
@@ -51,7 +69,14 @@ fn figures(t: &TryReport) -> Markup {
 
 fn categories(t: &TryReport) -> Markup {
     if t.categories.is_empty() {
-        return html! { div.card { p.empty { "No difference was found." } } };
+        let none = match (t.output_changed, t.compared()) {
+            (true, _) => {
+                "No difference in the arguments of these calls. The output schema changed: `lastcall diff` says what that breaks."
+            }
+            (false, 0) => "No call was compared.",
+            (false, _) => "No difference was found.",
+        };
+        return html! { div.card { p.empty { (none) } } };
     }
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Categories" {
@@ -87,7 +112,7 @@ fn severity(text: &str) -> &'static str {
 fn worst(t: &TryReport) -> Markup {
     html! {
         ul.checks.card { @for e in &t.worst { li style="grid-template-columns:1fr" {
-            span { span.id { (e.place) } " " code { (e.call_id) } @for n in [&e.agent, &e.prompt_version, &e.model].into_iter().flatten() { span.soft { " · " (n) } } @if let Some(d) = &e.day { span.soft { " · " (d) } } }
+            span { span.id { (e.place) } @if !e.call_id.is_empty() { " " code { (e.call_id) } } @for n in [&e.agent, &e.prompt_version, &e.model].into_iter().flatten() { span.soft { " · " (n) } } @if let Some(d) = &e.day { span.soft { " · " (d) } } }
             @for f in &e.findings {
                 p style="grid-column:1" {
                     span class=(format!("sev {}", severity(&f.severity))) { (f.severity) } " " code { (f.category) } " at " (pointer(&f.pointer))

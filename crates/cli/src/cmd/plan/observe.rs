@@ -142,7 +142,8 @@ fn contract(
         let document = Document::parse(given, &text)?;
         let name = args.tool.as_deref().filter(|t| document.names().contains(t));
         let bare = if document.names() == [""] { args.tool.as_deref() } else { None };
-        let definition = document.definition(Pick { name: name.or(bare), source: None })?;
+        let pick = Pick { name: name.or(bare), source: None };
+        let definition = document.definition(pick).map_err(crate::ui::with_tool_flag)?;
         let tool = args.tool.clone().unwrap_or_else(|| definition.name.clone());
         return Ok(Contract::new(format!("{tool}@{version}"), definition));
     }

@@ -172,7 +172,8 @@ fn trial(
         new,
         labels: (&pair.current, &pair.candidate),
         tool: None,
-        registered: true,
+        current: Some(&pair.current),
+        candidate_registered: true,
         showing: Showing { examples: 5, values: false },
         plan: Some(plan),
     };
@@ -280,21 +281,25 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let tool = registry.as_ref().and_then(|r| r.tool(&args.tool));
     let plan = if let Some(path) = &args.policy {
         Plan::parse(&read_text(path)?, &path.display().to_string())?
-    } else if let Some(tool) = tool {
+    } else if let (Some(tool), Some(dir)) = (tool, &args.registry.registry) {
+        let place = dir.join(&tool.tool_id).join("release-policy.yaml").display().to_string();
         let Some(text) = &tool.release_policy else {
             let tier = Tier::suggest(tool.side_effect.as_str(), tool.risk_level.as_str());
             bail!(
-                "agent-tools/{0}/release-policy.yaml is absent; for a {1} tool of {2} risk begin with \
-                 `burn_in: {{tier: {3}, profile: article}}`",
-                tool.tool_id,
+                "{place} is absent; for a {} tool of {} risk begin with \
+                 `burn_in: {{tier: {}, profile: article}}`",
                 tool.side_effect.as_str(),
                 tool.risk_level.as_str(),
                 tier.as_str()
             );
         };
-        Plan::parse(text, &format!("agent-tools/{}/release-policy.yaml", tool.tool_id))?
-    } else if registry.is_some() {
-        bail!("the registry has no tool `{}`; `lastcall contract list` shows what there is", args.tool);
+        Plan::parse(text, &place)?
+    } else if let Some(dir) = &args.registry.registry {
+        bail!(
+            "the registry {0} has no tool `{1}`; `lastcall contract list --registry {0}` shows what there is",
+            dir.display(),
+            args.tool
+        );
     } else {
         bail!(
             "there is no plan: give --policy release-policy.yaml, or --registry DIR with one beside the tool"

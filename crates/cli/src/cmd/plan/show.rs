@@ -13,7 +13,7 @@ use crate::ui::Exit;
 /// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  lastcall plan show search --ledger ledger\n  \
-    lastcall plan show search --ledger ledger --trial\n  \
+    lastcall plan show search --ledger ledger --trial --format json\n  \
     lastcall plan show --policy release-policy.yaml")]
 pub struct Args {
     /// The tool.
@@ -28,10 +28,22 @@ pub struct Args {
     /// What the calls showed that were tried at the last registration, instead of its plan.
     #[arg(long, conflicts_with = "policy")]
     trial: bool,
+    /// How to answer: a plan is JSON as it is; a trial also text.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.format == Some(Format::Text) && !args.trial {
+        bail!("a plan is shown as JSON; --format text is for --trial");
+    }
     if let Some(path) = &args.policy {
         let plan = Plan::parse(&read_text(path)?, &path.display().to_string())?;
         tell!("digest {}", plan.digest()?);
@@ -67,7 +79,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let report: TryReport = serde_json::from_slice(&bytes).with_context(|| {
             format!("the trial {digest} was stored by another build and is not read by this one")
         })?;
-        print!("{}", lastcall_report::try_text(&report, crate::ui::style()));
+        match args.format {
+            Some(Format::Json) => print!("{}", lastcall_report::to_json(&report)?),
+            Some(Format::Text) | None => {
+                print!("{}", lastcall_report::try_text(&report, crate::ui::style()));
+            }
+        }
         return Ok(Exit::Yes);
     }
     let bytes = ledger.object(&last.plan).map_err(of_ledger)?;

@@ -7,30 +7,10 @@ use lastcall_ledger::rows::CallRow;
 use lastcall_ledger::{Ledger, LedgerError};
 
 use super::super::plan::plant::PlantList;
+use super::left_out::LeftOut;
 
-/// Call ids up to which repeats are told apart: beyond, memory counts more.
-const MAX_KEYS: usize = 4_000_000;
-
-/// What was left out, and why.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LeftOut {
-    /// Calls of other tools.
-    pub other_tools: u64,
-    /// Calls that name another contract than the current one.
-    pub other_contract: u64,
-    /// Repeats of a call id.
-    pub repeats: u64,
-    /// Planted faults and synthetic calls.
-    pub planted: u64,
-    /// Calls too many to look for repeats of.
-    pub unchecked: u64,
-    /// Calls of which something that is compared was hidden before they were stored.
-    pub redacted: u64,
-    /// Calls of any tool that were erased or whose files expired.
-    pub gone: u64,
-}
-
-/// Gives each archived call of the tool once to `each`, with its place.
+/// Gives each archived call of the tool once to `each`, with its place. Answers what was left out of them, and how many
+/// calls are of other tools.
 ///
 /// `current`: only calls under this contract, or under none. Files are read one at a time.
 ///
@@ -41,11 +21,10 @@ pub fn for_each_call(
     tool: &str,
     current: Option<&str>,
     mut each: impl FnMut(&CallRow, &str),
-) -> anyhow::Result<LeftOut> {
-    let mut left = LeftOut::default();
+) -> anyhow::Result<(LeftOut, u64)> {
+    let (mut left, mut other_tools) = (LeftOut::default(), 0);
     let planted = planted(ledger, tool)?;
     let superseded = ledger.superseded()?;
-    let mut seen: HashSet<u64> = HashSet::new();
     for chain in ledger.partitions()? {
         let source = chain.source.clone();
         for (_, chunk) in chain.chunks() {
@@ -54,24 +33,16 @@ pub fn for_each_call(
                 left.gone += standing.erased + standing.expired;
             }
             ledger.for_each_call(chunk, |row| {
-                let key = u64::from_le_bytes(row.call_key.first_chunk().copied().unwrap_or_default());
                 if row.tool_id != tool {
-                    left.other_tools += 1;
+                    other_tools += 1;
                 } else if planted.contains(&row.call_id) {
                     left.planted += 1;
-                } else if current.is_some()
-                    && row.contract_id.is_some()
-                    && row.contract_id.as_deref() != current
-                {
-                    left.other_contract += 1;
-                } else if seen.contains(&key) {
-                    left.repeats += 1;
-                } else {
-                    if seen.len() < MAX_KEYS {
-                        seen.insert(key);
-                    } else {
-                        left.unchecked += 1;
-                    }
+                } else if left.takes_parts(
+                    current,
+                    row.contract_id.as_deref(),
+                    Some(row.day),
+                    &format!("{:032x}", u128::from_le_bytes(row.call_key)),
+                ) {
                     if row.is_redacted() {
                         left.redacted += 1;
                         return;
@@ -82,7 +53,7 @@ pub fn for_each_call(
             })?;
         }
     }
-    Ok(left)
+    Ok((left, other_tools))
 }
 
 /// The ids of everything that was planted for a tool, whichever candidate it was for.
@@ -94,29 +65,6 @@ fn planted(ledger: &Ledger, tool: &str) -> anyhow::Result<HashSet<String>> {
         out.extend(list.calls.into_iter().map(|c| c.call_id));
     }
     Ok(out)
-}
-
-impl LeftOut {
-    /// One sentence for each that is not zero.
-    pub fn notes(&self, current: Option<&str>) -> Vec<String> {
-        let current = current.unwrap_or_default();
-        let all = [
-            (self.other_contract, format!("calls name another contract than {current} and were left out")),
-            (self.repeats, "repeats of a call id were left out".to_owned()),
-            (self.planted, "planted calls were left out".to_owned()),
-            (
-                self.redacted,
-                "calls were left out: the source's redaction hides what would be compared".to_owned(),
-            ),
-            (
-                self.gone,
-                "calls of this ledger, of whichever tool, are erased or expired and could not be tried"
-                    .to_owned(),
-            ),
-            (self.unchecked, "calls could not be checked for repeats, since there are so many".to_owned()),
-        ];
-        all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
-    }
 }
 
 /// A ledger error, as it is told: with the ledger's place.

@@ -48,6 +48,7 @@ type Caller = [Option<String>; 3];
 type Rank = (bool, Severity, usize);
 
 /// The pair and the calls, as they are told.
+#[derive(Default)]
 pub struct Told {
     /// Tool, as the old definition names it.
     pub tool: String,
@@ -61,6 +62,12 @@ pub struct Told {
     pub epoch: String,
     /// Calls of other tools.
     pub other_calls: u64,
+    /// Calls of the tool under another contract.
+    pub other_contract: u64,
+    /// Repeats of a call id.
+    pub repeats: u64,
+    /// The output schema is another one.
+    pub output_changed: bool,
     /// Records that could not be decoded.
     pub undecodable: u64,
     /// Remarks so far.
@@ -199,7 +206,7 @@ impl Counts {
 
     /// The document.
     pub fn report(self, told: Told, plan: Option<&Plan>) -> TryReport {
-        let Told { tool, old, new, source, epoch, other_calls, undecodable, mut notes } = told;
+        let mut notes = told.notes;
         let result = |r: ComparisonResult| self.results.get(r as usize).copied().unwrap_or(0);
         let disagreed = result(ComparisonResult::Disagreed);
         if self.calls > 0 && self.outcomes == 0 {
@@ -228,14 +235,17 @@ impl Counts {
         let days: Vec<TryDay> = self.days.into_values().collect();
         TryReport {
             format: TRY_FORMAT,
-            epoch,
-            tool,
-            old,
-            new,
-            source,
+            epoch: told.epoch,
+            tool: told.tool,
+            old: told.old,
+            new: told.new,
+            source: told.source,
             calls: self.calls,
-            other_calls,
-            undecodable,
+            other_calls: told.other_calls,
+            other_contract: told.other_contract,
+            repeats: told.repeats,
+            output_changed: told.output_changed,
+            undecodable: told.undecodable,
             agreed: result(ComparisonResult::Agreed),
             disagreed,
             refused: self.refused,

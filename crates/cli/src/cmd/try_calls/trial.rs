@@ -13,6 +13,7 @@ use lastcall_ledger::Ledger;
 use lastcall_report::TryReport;
 
 use super::counts::{Counts, Showing, Told};
+use super::left_out::LeftOut;
 use super::{archive, files};
 
 /// What is tried, and how much of it is told.
@@ -27,8 +28,10 @@ pub struct Trial<'a> {
     pub labels: (&'a str, &'a str),
     /// The tool's id in the calls, where it is not the name.
     pub tool: Option<&'a str>,
-    /// Both are contracts with ids of their own: a call names them by these ids, or means others.
-    pub registered: bool,
+    /// The old one's id, where it is a contract with an id of its own: a call names it by this id, or means another.
+    pub current: Option<&'a str>,
+    /// The new one is a contract with an id of its own too.
+    pub candidate_registered: bool,
     /// How much of each call is shown.
     pub showing: Showing,
     /// What a burn-in would have been held against.
@@ -38,12 +41,28 @@ pub struct Trial<'a> {
 /// What has been read so far.
 struct Seen<'a> {
     trial: &'a Trial<'a>,
-    by_tool: BTreeMap<String, Counts>,
+    /// The ids that may be the tool's.
+    wanted: Vec<String>,
+    by_tool: BTreeMap<String, PerTool>,
     /// Reason code → how many, and the first.
     undecodable: BTreeMap<&'static str, (u64, String)>,
     others: u64,
     /// Rows of another candidate, which were not taken.
     foreign_rows: u64,
+}
+
+/// The calls of one tool id.
+#[derive(Default)]
+struct PerTool {
+    counts: Counts,
+    left: LeftOut,
+}
+
+impl PerTool {
+    /// All of them, counted or not.
+    fn total(&self) -> u64 {
+        self.counts.calls + self.left.other_contract + self.left.repeats
+    }
 }
 
 /// Tools that are counted apart; hostile ids beyond share a row.
@@ -77,7 +96,8 @@ impl Trial<'_> {
             );
         }
         let Seen { by_tool, undecodable, others, foreign_rows, .. } = seen;
-        let (counts, other_calls, mut notes) = self.choose(by_tool)?;
+        let (PerTool { counts, left }, other_calls, mut notes) = self.choose(by_tool)?;
+        notes.extend(left.notes(self.current));
         notes.extend(text_changes(&self.old.definition, &self.new.definition));
         for (code, (count, first)) in &undecodable {
             notes.push(format!("could not be decoded ({code}): {count}; the first: {first}"));
@@ -89,7 +109,8 @@ impl Trial<'_> {
         }
         notes.extend(self.foreign(foreign_rows));
         let undecodable = undecodable.values().map(|(n, _)| n).sum::<u64>() + unread;
-        Ok(self.told(counts, path.display().to_string(), other_calls, undecodable, notes))
+        let source = path.display().to_string();
+        Ok(self.told(counts, &left, Told { source, other_calls, undecodable, notes, ..Told::default() }))
     }
 
     /// Tries the archived calls of a ledger: those of the tool, each call id once, without what was planted.
@@ -102,14 +123,15 @@ impl Trial<'_> {
             Some(tool) => tool.to_owned(),
             None => id(self.old).unwrap_or_else(|| self.old.definition.name.clone()),
         };
-        let current = self.registered.then_some(self.old.id.as_str());
+        let current = self.current;
         let mut seen = self.seen();
         let mut unreadable = 0;
-        let left = archive::for_each_call(ledger, &tool, current, |row, place| match row.decode() {
-            Ok(call) => seen.call(call, place),
-            Err(_) => unreadable += 1,
-        })
-        .map_err(|error| archive::told(ledger, error))?;
+        let (left, other_calls) =
+            archive::for_each_call(ledger, &tool, current, |row, place| match row.decode() {
+                Ok(call) => seen.call(call, place),
+                Err(_) => unreadable += 1,
+            })
+            .map_err(|error| archive::told(ledger, error))?;
         let Seen { mut by_tool, foreign_rows, .. } = seen;
         let mut notes = left.notes(current);
         if unreadable > 0 {
@@ -119,16 +141,16 @@ impl Trial<'_> {
         }
         notes.extend(text_changes(&self.old.definition, &self.new.definition));
         notes.extend(self.foreign(foreign_rows));
-        let counts = by_tool.remove(&tool).unwrap_or_default();
-        let other_calls = left.other_tools + left.other_contract;
+        let counts = by_tool.remove(&tool).unwrap_or_default().counts;
         // A call of which something is hidden could not be read as it was: not known to pass.
-        let unread = unreadable + left.redacted;
-        Ok(self.told(counts, format!("ledger {}", ledger.place()), other_calls, unread, notes))
+        let (source, undecodable) = (format!("ledger {}", ledger.place()), unreadable + left.redacted);
+        Ok(self.told(counts, &left, Told { source, other_calls, undecodable, notes, ..Told::default() }))
     }
 
     fn seen(&self) -> Seen<'_> {
         Seen {
             trial: self,
+            wanted: self.wanted(),
             by_tool: BTreeMap::new(),
             undecodable: BTreeMap::new(),
             others: 0,
@@ -141,39 +163,37 @@ impl Trial<'_> {
         (rows > 0).then(|| format!("{rows} {what} {}", self.new.id))
     }
 
-    fn told(
-        &self,
-        counts: Counts,
-        source: String,
-        other_calls: u64,
-        undecodable: u64,
-        notes: Vec<String>,
-    ) -> TryReport {
+    /// The report: what was read beside the calls (`read`), with the pair and what was left out.
+    fn told(&self, counts: Counts, left: &LeftOut, read: Told) -> TryReport {
         let told = Told {
             tool: self.old.definition.name.clone(),
             old: self.labels.0.to_owned(),
             new: self.labels.1.to_owned(),
-            source,
             epoch: self.pair.epoch().as_str().to_owned(),
-            other_calls,
-            undecodable,
-            notes,
+            other_contract: left.other_contract,
+            repeats: left.repeats,
+            output_changed: self.old.definition.output_schema != self.new.definition.output_schema,
+            ..read
         };
         counts.report(told, self.plan)
     }
 
-    /// The calls of the tool that was asked for; else of the definitions' names; else of the only tool there is.
-    fn choose(&self, mut by_tool: BTreeMap<String, Counts>) -> anyhow::Result<(Counts, u64, Vec<String>)> {
+    /// The ids under which calls of the tool are looked for, the first found first. The old name before the new one:
+    /// calls under a new name are none of the old contract.
+    fn wanted(&self) -> Vec<String> {
         let (old, new) = (&self.old.definition.name, &self.new.definition.name);
-        let of_id = self.registered.then(|| self.old.id.rsplit_once('@')).flatten();
-        // the old name before the new one: calls under a new name are none of the old contract
-        let wanted: Vec<String> = match self.tool {
+        let of_id = self.current.and_then(|id| id.rsplit_once('@')).map(|(tool, _)| tool.to_owned());
+        match self.tool {
             Some(tool) => vec![tool.to_owned()],
-            None => {
-                of_id.into_iter().map(|(tool, _)| tool.to_owned()).chain([old.clone(), new.clone()]).collect()
-            }
-        };
-        let total: u64 = by_tool.values().map(|c| c.calls).sum();
+            None => of_id.into_iter().chain([old.clone(), new.clone()]).collect(),
+        }
+    }
+
+    /// The calls of the tool that was asked for; else of the definitions' names; else of the only tool there is.
+    fn choose(&self, mut by_tool: BTreeMap<String, PerTool>) -> anyhow::Result<(PerTool, u64, Vec<String>)> {
+        let (old, new) = (&self.old.definition.name, &self.new.definition.name);
+        let wanted = self.wanted();
+        let total: u64 = by_tool.values().map(PerTool::total).sum();
         let mut notes = Vec::new();
         let found: Vec<String> = wanted.iter().filter(|w| by_tool.contains_key(*w)).cloned().collect();
         let chosen = match (found.as_slice(), by_tool.len()) {
@@ -194,9 +214,9 @@ impl Trial<'_> {
                 Some(first.clone())
             }
         };
-        let counts = chosen.and_then(|name| by_tool.remove(&name)).unwrap_or_default();
-        let other_calls = total - counts.calls;
-        Ok((counts, other_calls, notes))
+        let chosen = chosen.and_then(|name| by_tool.remove(&name)).unwrap_or_default();
+        let other_calls = total - chosen.total();
+        Ok((chosen, other_calls, notes))
     }
 }
 
@@ -220,7 +240,8 @@ impl Seen<'_> {
 
     fn line(&mut self, bytes: &[u8], preset: Preset, place: &str) {
         match decode(bytes, preset).map(|decoded| decoded.record) {
-            Ok(Record::Call(call)) => self.call(*call, place),
+            Ok(Record::Call(call)) if self.takes(&call) => self.call(*call, place),
+            Ok(Record::Call(_)) => {}
             Ok(_) => self.others += 1,
             Err(error) if error.code == "not_a_call" => self.others += 1,
             Err(error) => {
@@ -232,9 +253,18 @@ impl Seen<'_> {
         }
     }
 
+    /// Whether a call counts. Those of other tools are only counted, so nothing is kept of them.
+    fn takes(&mut self, call: &CallRecord<'_>) -> bool {
+        if !self.wanted.iter().any(|name| *name == *call.tool_id) {
+            return true;
+        }
+        let of_tool = self.by_tool.entry(call.tool_id.to_string()).or_default();
+        of_tool.left.takes(self.trial.current, call)
+    }
+
     fn call(&mut self, mut call: CallRecord<'_>, place: &str) {
         let candidate = self.trial.pair.candidate_id();
-        if self.trial.registered {
+        if self.trial.current.is_some() && self.trial.candidate_registered {
             if !call.candidates.is_empty() && !call.candidates.iter().any(|c| *c.contract_id == *candidate) {
                 // what another candidate made of it says nothing about this one
                 call.candidates.clear();
@@ -245,15 +275,16 @@ impl Seen<'_> {
             only.contract_id = Text::from(candidate.to_owned());
         }
         if !self.by_tool.contains_key(&*call.tool_id) && self.by_tool.len() < MAX_TOOLS {
-            self.by_tool.insert(call.tool_id.to_string(), Counts::default());
+            self.by_tool.insert(call.tool_id.to_string(), PerTool::default());
         }
         let key = if self.by_tool.contains_key(&*call.tool_id) { &*call.tool_id } else { "(more tools)" };
         let got = compare(self.trial.pair, &call);
-        self.by_tool.entry(key.to_owned()).or_default().add(self.trial.showing, &call, &got, place);
+        let of_tool = self.by_tool.entry(key.to_owned()).or_default();
+        of_tool.counts.add(self.trial.showing, &call, &got, place);
     }
 }
 
-/// What the model reads and a replay does not show: these calls were made from the old text.
+/// What the model or a reader of results sees and a replay of arguments does not show.
 fn text_changes(old: &Definition, new: &Definition) -> Vec<String> {
     let mut parts = Vec::new();
     if old.name != new.name {
@@ -268,11 +299,16 @@ fn text_changes(old: &Definition, new: &Definition) -> Vec<String> {
     if old.annotations != new.annotations {
         parts.push("the annotations".to_owned());
     }
-    if parts.is_empty() {
-        return Vec::new();
+    let mut notes = Vec::new();
+    if old.output_schema != new.output_schema {
+        notes.push("also changed: the output schema; see `lastcall diff`".to_owned());
     }
-    vec![format!(
+    if parts.is_empty() {
+        return notes;
+    }
+    notes.push(format!(
         "also changed: {}; calls that models made from the old text say nothing about that",
         parts.join(", ")
-    )]
+    ));
+    notes
 }
