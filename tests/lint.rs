@@ -256,6 +256,82 @@ fn fix_changes_what_it_must_and_nothing_else() {
 }
 
 #[test]
+fn a_misspelling_by_two_neighbours_is_mended() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.json");
+    let text = "{\"name\": \"f\", \"inputSchema\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"tilte\": \"A\"}}}}";
+    std::fs::write(&path, text).unwrap();
+    assert!(lint(&path, &["--fix"]).err.contains("mended 1 finding"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text.replace("tilte", "title"));
+}
+
+#[cfg(unix)]
+#[test]
+fn fix_keeps_the_mode_and_leaves_a_read_only_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    for mode in [0o600, 0o755, 0o444] {
+        let path = dir.path().join(format!("{mode:o}.json"));
+        std::fs::write(&path, FIXABLE).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let said = lint(&path, &["--fix"]);
+        let after = std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(after, mode, "{mode:o} became {after:o}");
+        let untouched = std::fs::read_to_string(&path).unwrap() == FIXABLE;
+        assert_eq!(untouched, mode == 0o444, "{mode:o}: {}", said.err);
+        assert_eq!(said.err.contains("is read-only"), mode == 0o444, "{}", said.err);
+    }
+}
+
+/// Both are refused by the provider itself.
+#[test]
+fn provider_subsets_know_type_lists_and_one_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = lay_out(
+        dir.path(),
+        &json!({"property": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}),
+    );
+    let found = findings(&lint(&path, &["--provider", "gemini", "--only", "LC059", "--format", "json"]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["pointer"], "/inputSchema/properties/a/type");
+    assert!(found[0]["message"].as_str().unwrap().contains("nullable: true"), "{found:?}");
+    let strict = json!({"type": "function", "name": "f", "strict": true, "parameters": {"type": "object",
+        "additionalProperties": false, "required": ["a", "b"], "properties": {
+        "a": {"oneOf": [{"type": "string"}, {"type": "integer"}]}, "b": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}}});
+    std::fs::write(&path, strict.to_string()).unwrap();
+    let found = findings(&lint(&path, &["--only", "LC053", "--format", "json"]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["pointer"], "/parameters/properties/a/oneOf");
+    assert!(answer(lastcall().args(["lint", "--explain", "LC053"])).out.contains("`oneOf`"));
+}
+
+#[test]
+fn an_unreadable_file_hides_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = lay_out(dir.path(), &json!({"property": {"n": {"type": "integer", "default": "x"}}}));
+    let clean = dir.path().join("clean.json");
+    std::fs::write(&clean, base().to_string()).unwrap();
+    std::fs::write(dir.path().join("bad.json"), "{").unwrap();
+    let run = |files: &[&Path], more: &[&str]| {
+        answer(lastcall().current_dir(dir.path()).arg("lint").args(files).args(more))
+    };
+    let (bad, absent) = (Path::new("bad.json"), Path::new("absent.json"));
+    let said = run(&[&clean, bad, absent, &good], &[]);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("default-refused") && said.out.contains("2 files could not be read"),
+        "{}",
+        said.out
+    );
+    assert!(said.err.contains("bad.json") && said.err.contains("absent.json"), "{}", said.err);
+    assert_eq!(run(&[bad, &clean], &[]).code, 2, "nothing that counts, and one file unknown");
+    assert_eq!(run(&[bad], &[]).code, 2);
+    let document: Value = serde_json::from_str(&run(&[bad, &good], &["--format", "json"]).out).unwrap();
+    assert_eq!(document["unread"][0]["file"], "bad.json");
+    assert!(run(&[bad, &good], &["--format", "junit"]).out.contains("could_not_run"));
+}
+
+#[test]
 fn a_frozen_contract_is_never_mended() {
     let dir = tempfile::tempdir().unwrap();
     registry(dir.path());
@@ -269,7 +345,11 @@ fn a_frozen_contract_is_never_mended() {
     );
     for path in [file.as_path(), dir.path()] {
         let said = lint(path, &["--fix"]);
-        assert!(said.err.contains("lastcall contract correct orders.find@1.1.0"), "{}", said.err);
+        let registry = dir.path().canonicalize().unwrap().display().to_string();
+        let shown = if path == dir.path() { dir.path().display().to_string() } else { registry };
+        let hint = format!("`lastcall contract correct orders.find@1.1.0 FILE --registry {shown}`");
+        assert!(said.err.contains(&hint), "{}", said.err);
+        assert!(!said.out.contains("--fix can mend"), "{}", said.out);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     }
     std::fs::remove_file(dir.path().join("registry.lock")).unwrap();
@@ -309,6 +389,7 @@ fn exit_codes_and_formats() {
     let path = lay_out(dir.path(), &json!({"property": {"n": {"type": "integer", "default": "x"}}}));
     assert_eq!(lint(&path, &[]).code, 1);
     assert_eq!(lint(&path, &["--skip", "LC023"]).code, 0);
+    assert_eq!(lint(&path, &["--skip", "LC004,default-refused"]).code, 0);
     assert_eq!(lint(&path, &["--skip", "default-refused", "--fail-on", "warning"]).code, 1);
     assert_eq!(lint(Path::new("not-there.json"), &[]).code, 2);
     assert_eq!(lint(&path, &["--only", "nonsense"]).code, 2);

@@ -39,9 +39,40 @@ pub(crate) fn levenshtein(a: &[char], b: &[char]) -> usize {
     row[b.len()]
 }
 
+/// The same with two neighbours that changed places as one edit (optimal string alignment): what a hand mistypes.
+pub(crate) fn typing_distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, cb) in b.iter().enumerate() {
+            let mut cost = (row[j] + usize::from(ca != cb)).min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && *ca == b[j - 1] && a[i - 1] == *cb {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            next.push(cost);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn neighbours_that_changed_places_are_one_edit() {
+        let of = |a: &str, b: &str| {
+            let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+            (typing_distance(&a, &b), levenshtein(&a, &b))
+        };
+        assert_eq!(of("tilte", "title"), (1, 2));
+        assert_eq!(of("desciprtion", "description"), (1, 2));
+        for (a, b) in [("", "abc"), ("kitten", "sitting"), ("same", "same"), ("abc", "cab")] {
+            assert_eq!(of(a, b).0, of(a, b).1, "{a} {b}: no neighbours changed places");
+        }
+    }
 
     #[test]
     fn near_and_far() {

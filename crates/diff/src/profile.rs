@@ -15,8 +15,8 @@ pub enum Profile {
 }
 
 /// Keywords outside OpenAI's strict subset.
-const OPENAI_OUTSIDE: [&str; 8] =
-    ["allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
+const OPENAI_OUTSIDE: [&str; 9] =
+    ["allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
 
 /// Keywords outside Anthropic's strict subset.
 const ANTHROPIC_OUTSIDE: [&str; 7] =
@@ -89,10 +89,8 @@ impl Profile {
                 !ANTHROPIC_OUTSIDE.contains(&key)
                     && (key != "minItems" || value.as_f64().is_none_or(|n| n <= 1.0))
             }
-            // one type, and `null` beside it, which its client turns into `nullable`
-            Self::Gemini if key == "type" => {
-                value.as_array().is_none_or(|types| types.iter().filter(|t| *t != "null").count() <= 1)
-            }
+            // a field that does not repeat: a list, be it of one type and `null`, is refused
+            Self::Gemini if key == "type" => !value.is_array(),
             Self::Gemini => GEMINI.contains(&key) || key.starts_with("x-"),
         }
     }

@@ -23,7 +23,8 @@ use gather::Batch;
     lastcall lint --explain unit-unstated\n\n\
     In a registry, tool.yaml may allow a rule to be broken:\n    \
     lint:\n      allow:\n        - default-unstated: the runtime documents it\n\n\
-    Exit codes: 0 no finding that counts (see --fail-on), 1 there is one, 2 could not run.")]
+    Exit codes: 0 no finding that counts (see --fail-on), 1 there is one, 2 could not run,\n\
+    or a file could not be read and nothing that was read has a finding that counts.")]
 pub struct Args {
     /// Definitions (MCP, OpenAI, Anthropic, Gemini, a JSON Schema, a list of tools), registry folders, `-` for standard
     /// input.
@@ -32,11 +33,11 @@ pub struct Args {
     /// Requirements of a provider, besides those that a definition asks for itself.
     #[arg(long, value_parser = parse_profile, value_name = "openai-strict|anthropic-strict|gemini")]
     provider: Vec<Profile>,
-    /// Look for these rules only (id or name).
-    #[arg(long, value_parser = parse_rule, value_name = "RULE")]
+    /// Look for these rules only (ids or names, with commas between them).
+    #[arg(long, value_parser = parse_rule, value_name = "RULE", value_delimiter = ',')]
     only: Vec<&'static Rule>,
-    /// Leave these rules out (id or name).
-    #[arg(long, value_parser = parse_rule, value_name = "RULE")]
+    /// Leave these rules out (ids or names, with commas between them).
+    #[arg(long, value_parser = parse_rule, value_name = "RULE", value_delimiter = ',')]
     skip: Vec<&'static Rule>,
     /// Show findings from this severity on.
     #[arg(long, value_enum, default_value = "note")]
@@ -101,6 +102,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Yes);
     }
     let mut batch = gather(&args)?;
+    if batch.subjects.is_empty() && batch.unread.len() == args.paths.len() {
+        // nothing at all was looked at: the last one ends the command, those before are told
+        if let Some((_, last)) = batch.unread.pop() {
+            batch.unread.iter().for_each(|(_, error)| crate::ui::explain(error));
+            return Err(last);
+        }
+    }
+    batch.unread.iter().for_each(|(_, error)| crate::ui::explain(error));
     if args.fix {
         let wrote = fix::fix(&batch, args.dry_run)?;
         if wrote {
@@ -109,7 +118,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     show::print(&batch, &args)?;
     let counts = |f: &&Found| f.severity >= args.fail_on.severity();
-    Ok(if batch.found.iter().any(|f| counts(&f)) { Exit::No } else { Exit::Yes })
+    Ok(if batch.found.iter().any(|f| counts(&f)) {
+        Exit::No
+    } else if batch.unread.is_empty() {
+        Exit::Yes
+    } else {
+        Exit::Usage
+    })
 }
 
 fn gather(args: &Args) -> anyhow::Result<Batch> {
@@ -118,7 +133,9 @@ fn gather(args: &Args) -> anyhow::Result<Batch> {
     }
     let mut batch = Batch::default();
     for path in &args.paths {
-        batch.read(path, &args.provider)?;
+        if let Err(error) = batch.read(path, &args.provider) {
+            batch.unread.push((path.display().to_string(), error));
+        }
     }
     batch.found.retain(|f| {
         let named = |list: &[&'static Rule]| list.iter().any(|r| r.id == f.rule.id);

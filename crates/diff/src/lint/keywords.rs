@@ -132,6 +132,7 @@ fn open_objects(read: &Read<'_>, report: &mut Report<'_>) {
         let what = first.name().map_or_else(|| "the call".to_owned(), |name| format!("`{name}`"));
         let message = match objects.count() {
             0 => format!("{what} takes arguments that it does not declare"),
+            1 => format!("{what} and one more object take arguments that they do not declare"),
             n => format!("{what} and {n} more objects take arguments that they do not declare"),
         };
         report.add(R::ExtraFieldsAllowed, &first.pointer, message);
@@ -174,7 +175,7 @@ fn unknown(node: &Node<'_>, key: &str, value: &Value, translated: bool, report: 
     }
 }
 
-/// A known keyword at a distance of at most two edits, one in short words.
+/// A known keyword at a distance of at most two edits, one in short words; neighbours that changed places are one.
 fn nearest(key: &str) -> Option<&'static str> {
     let given: Vec<char> = key.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).collect();
     if given.len() < 4 || given.len() > 32 {
@@ -186,7 +187,7 @@ fn nearest(key: &str) -> Option<&'static str> {
         .filter(|known| !known.starts_with('$'))
         .map(|known| {
             let own: Vec<char> = known.chars().flat_map(char::to_lowercase).collect();
-            (crate::near::levenshtein(&given, &own), *known)
+            (crate::near::typing_distance(&given, &own), *known)
         })
         .filter(|(distance, _)| *distance <= limit)
         .min()

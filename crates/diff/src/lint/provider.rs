@@ -154,7 +154,13 @@ fn gemini(read: &Read<'_>, own: bool, report: &mut Report<'_>) {
             if !own && key == "$schema" {
                 continue;
             }
-            let what = if key == "type" { "several types at once are" } else { &format!("`{key}` is") };
+            let null =
+                node.map.get("type").and_then(Value::as_array).is_some_and(|t| t.iter().any(|t| t == "null"));
+            let what = match key.as_str() {
+                "type" if null => "a list of types, `null` among them (write `nullable: true`), is",
+                "type" => "a list of types is",
+                _ => &format!("`{key}` is"),
+            };
             report.add(
                 R::GeminiKeyword,
                 &format!("{}/{}", node.pointer, crate::pointer::escape(key)),

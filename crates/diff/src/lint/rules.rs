@@ -333,7 +333,7 @@ rules! {
     OpenaiStrictKeyword "LC053" "openai-strict-keyword" Error Provider manual
         "OpenAI strict: a keyword outside the subset"
         "The provider refuses the request."
-        "Write it without `allOf`, `not`, `if` and `dependent…`"
+        "Write it without `allOf`, `oneOf`, `not`, `if` and `dependent…`; `anyOf` may stand below the root"
     OpenaiStrictLimit "LC054" "openai-strict-limit" Error Provider manual
         "OpenAI strict: the schema is larger than allowed"
         "The provider refuses more than 5,000 properties, 10 levels, 1,000 enum values or 120,000 characters of names."

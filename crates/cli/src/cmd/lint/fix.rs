@@ -8,7 +8,7 @@ use anyhow::bail;
 use lastcall_contract::{Document, Pick};
 use lastcall_diff::lint::{Edit, apply};
 
-use super::super::contract::write_file;
+use super::super::contract::{is_read_only, write_file};
 use super::gather::{Batch, again};
 
 /// Mends the files of a batch; answers whether anything was written.
@@ -21,11 +21,17 @@ pub(super) fn fix(batch: &Batch, dry_run: bool) -> anyhow::Result<bool> {
     }
     let mut wrote = false;
     for (file, (edits, findings)) in by_file {
-        if let Some(id) = batch.frozen.get(file) {
+        if let Some(frozen) = batch.frozen.get(file) {
             tell!(
-                "not mended: {file} is the frozen contract {id}. Publish the corrected definition as a new version: \
-                 `lastcall contract correct {id}`."
+                "not mended: {file} is the frozen contract {0}. Publish the corrected definition as a new version: \
+                 `lastcall contract correct {0} FILE --registry {1}`.",
+                frozen.id,
+                frozen.registry
             );
+            continue;
+        }
+        if is_read_only(Path::new(file)) {
+            tell!("not mended: {file} is read-only; make it writable first");
             continue;
         }
         let before = again(file)?;

@@ -22,9 +22,18 @@ pub(super) struct Batch {
     /// (tool or contract, file).
     pub subjects: Vec<(String, String)>,
     /// File → the frozen contract that it defines.
-    pub frozen: BTreeMap<String, String>,
+    pub frozen: BTreeMap<String, Frozen>,
+    /// What could not be read at all, and why.
+    pub unread: Vec<(String, anyhow::Error)>,
     /// Findings that tool.yaml allows.
     pub allowed: usize,
+}
+
+/// A frozen contract.
+pub(super) struct Frozen {
+    pub id: String,
+    /// The folder of its registry, as it is shown.
+    pub registry: String,
 }
 
 impl Batch {
@@ -55,12 +64,14 @@ impl Batch {
             self.subjects.push((name.clone(), label.clone()));
             match definition {
                 Ok(definition) => {
-                    let frozen = lock.as_ref().and_then(|lock| frozen_as(lock, &definition));
+                    let frozen = lock.as_ref().and_then(|(lock, registry)| {
+                        Some(Frozen { id: frozen_as(lock, &definition)?, registry: registry.clone() })
+                    });
                     let known = Known { registered: frozen.is_some(), ..known.clone() };
                     let found = lint_definition(&definition, &known);
                     self.found.extend(found.into_iter().map(|f| Found { file: label.clone(), ..f }));
-                    if let Some(id) = frozen {
-                        self.frozen.insert(label.clone(), id);
+                    if let Some(frozen) = frozen {
+                        self.frozen.insert(label.clone(), frozen);
                     }
                     pointers.push((definition.name.clone(), definition.pointer.clone()));
                 }
@@ -93,7 +104,11 @@ impl Batch {
                     for version in &tool.versions {
                         self.subjects.push((version.contract.id.clone(), named(&version.file)));
                         if registry.lock().get(&version.contract.id).is_some() {
-                            self.frozen.insert(named(&version.file), version.contract.id.clone());
+                            let frozen = Frozen {
+                                id: version.contract.id.clone(),
+                                registry: dir.display().to_string(),
+                            };
+                            self.frozen.insert(named(&version.file), frozen);
                         }
                     }
                 }
@@ -113,12 +128,15 @@ impl Batch {
     }
 }
 
-/// The lock of the registry in which a file lies, looked for in the folders above it.
-fn lock_above(path: &Path) -> Option<Lock> {
+/// The lock of the registry in which a file lies, looked for in the folders above it, and that folder.
+fn lock_above(path: &Path) -> Option<(Lock, String)> {
     let path = path.canonicalize().ok()?;
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
     path.ancestors().skip(1).take(4).find_map(|dir| {
         let text = std::fs::read_to_string(dir.join(LOCK_FILE)).ok()?;
-        Lock::parse(&text).ok()
+        let shown = here.as_ref().and_then(|here| dir.strip_prefix(here).ok()).unwrap_or(dir);
+        let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
+        Some((Lock::parse(&text).ok()?, shown.display().to_string()))
     })
 }
 

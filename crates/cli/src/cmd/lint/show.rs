@@ -55,10 +55,15 @@ fn neutral_form(batch: &Batch, args: &Args) -> Findings {
         };
         Subject { name: name.clone(), file: file.clone(), outcome }
     });
+    let unread = batch.unread.iter().map(|(file, error)| Subject {
+        name: file.clone(),
+        file: file.clone(),
+        outcome: Outcome::CouldNotRun { message: format!("{error:#}") },
+    });
     let mut all = Findings {
         command: "lint".to_owned(),
         headline: headline(batch),
-        subjects: subjects.collect(),
+        subjects: subjects.chain(unread).collect(),
         rules: rules.into_iter().map(neutral).collect(),
         findings: shown
             .iter()
@@ -108,12 +113,16 @@ fn headline(batch: &Batch) -> String {
         count(of(Severity::Note), "note"),
         count(definitions, "definition")
     );
-    let fixable = batch.found.iter().filter(|f| !f.edits.is_empty()).count();
+    let fixable =
+        batch.found.iter().filter(|f| !f.edits.is_empty() && !batch.frozen.contains_key(&f.file)).count();
     if fixable > 0 {
         out.push_str(&format!("; --fix can mend {fixable}"));
     }
     if batch.allowed > 0 {
         out.push_str(&format!("; {} allowed by tool.yaml", batch.allowed));
+    }
+    if !batch.unread.is_empty() {
+        out.push_str(&format!("; {} could not be read", count(batch.unread.len(), "file")));
     }
     out
 }
@@ -165,7 +174,12 @@ fn json(all: &Findings, batch: &Batch) -> Value {
                 "fixable": rule.is_some_and(|r| r.fixable)})
         })
         .collect();
-    json!({"headline": all.headline, "errors": of(Level::Error), "warnings": of(Level::Warning),
+    let unread: Vec<Value> = batch
+        .unread
+        .iter()
+        .map(|(file, error)| json!({"file": file, "message": format!("{error:#}")}))
+        .collect();
+    json!({"headline": all.headline, "unread": unread, "errors": of(Level::Error), "warnings": of(Level::Warning),
         "notes": of(Level::Note), "allowed": batch.allowed, "findings": findings})
 }
 
