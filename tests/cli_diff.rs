@@ -459,6 +459,9 @@ fn recorded_calls_come_first() {
     assert_eq!((&diff["recorded"], &diff["recorded_refused"]), (&json!(3), &json!(2)));
     let witness = &diff["changes"][0]["witness"];
     assert_eq!(witness["from"], "recorded", "{witness}");
+    assert_eq!((&witness["place"], witness.get("value")), (&json!("calls.jsonl:2"), None), "{witness}");
+    let shown = place.parsed("diff old.json new.json --calls calls.jsonl --show-values --format json");
+    assert_eq!(shown["tools"][0]["diffs"][0]["changes"][0]["witness"]["value"]["per_page"], 77);
     assert_eq!(diff["changes"][0]["recorded_refused"], 2);
     let surface = place.parsed("diff surface-old.json surface-new.json --calls calls.jsonl --format json");
     let refused = surface["tools"].as_array().unwrap().iter().find(|t| t["new_name"] == "search").unwrap();
@@ -470,6 +473,124 @@ fn recorded_calls_come_first() {
         "{}",
         said.err
     );
+}
+
+/// A report may stand in a public log: what was really sent is in none unless it is asked for.
+#[test]
+fn values_of_recorded_calls_are_shown_only_where_that_is_asked_for() {
+    let place = Place::new();
+    let call = |id: &str, arguments: Value| {
+        json!({"id": id, "type": "function", "function": {"name": "search", "arguments": arguments.to_string()}})
+            .to_string()
+            + "\n"
+    };
+    let secret = "maria@example.org";
+    place.file(
+        "calls.jsonl",
+        call("c1", json!({"query": "a", "per_page": 2}))
+            + &call("c2", json!({"query": secret, "per_page": 77})),
+    );
+    // an argument that nobody declared, refused since the object was closed
+    let mut closed = tool("search", json!({"query": {"type": "string"}}), json!(["query"]));
+    place.json("open.json", &closed);
+    closed["inputSchema"]["additionalProperties"] = json!(false);
+    place.json("closed.json", &closed);
+    place.file("undeclared.jsonl", call("c3", json!({"query": "a", "note": secret})));
+    place.json(
+        "list-old.json",
+        &json!({"tools": [serde_json::from_str::<Value>(&place.text("old.json")).unwrap()]}),
+    );
+    place.json(
+        "list-new.json",
+        &json!({"tools": [serde_json::from_str::<Value>(&place.text("new.json")).unwrap()]}),
+    );
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas/diff.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = validator_for(&schema, Draft::Draft202012).unwrap();
+    for pair in [
+        "old.json new.json --calls calls.jsonl",
+        "list-old.json list-new.json --calls calls.jsonl",
+        "open.json closed.json --calls undeclared.jsonl",
+    ] {
+        for format in [
+            "--format text",
+            "--format json",
+            "--format markdown",
+            "--format sarif",
+            "--format junit",
+            "--format github",
+            "--changelog",
+        ] {
+            let said = place.run(&format!("diff {pair} {format}"));
+            assert_eq!(said.code, 1, "{pair} {format}: {}", said.err);
+            assert!(
+                !said.out.contains(secret) && !said.err.contains(secret),
+                "{pair} {format}: {}",
+                said.out
+            );
+            let named = said.out.contains("calls.jsonl:2, call_id c2")
+                || said.out.contains("calls.jsonl%3A2, call_id c2")
+                || said.out.contains("undeclared.jsonl:1, call_id c3");
+            assert!(
+                named || (pair.starts_with("open") && format != "--format json"),
+                "{pair} {format}: {}",
+                said.out
+            );
+        }
+        let document = place.parsed(&format!("diff {pair} --format json"));
+        let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{pair}: {errors:?}");
+        let shown = place.run(&format!("diff {pair} --format json --show-values"));
+        assert!(shown.out.contains(secret), "{pair}: {}", shown.out);
+    }
+    let text = place.run("diff old.json new.json --calls calls.jsonl").out;
+    assert!(
+        text.contains(
+            "  calls.jsonl:2, call_id c2\n    refused at `/per_page` by `maximum` \
+             (`/properties/per_page/maximum`); a recorded call; its values are shown with --show-values\n"
+        ),
+        "{text}"
+    );
+}
+
+/// One call that several things refuse is printed once, with all of them.
+#[test]
+fn a_call_is_printed_once() {
+    let place = Place::new();
+    let one = |name: &str, field: &str| tool(name, json!({field: {"type": "string"}}), json!([field]));
+    place.json("a.json", &one("refund", "reason"));
+    let mut b = one("create_refund", "reason_code");
+    b["inputSchema"]["required"] = json!(["reason_code"]);
+    place.json("b.json", &b);
+    for name in ["a.json b.json", "surface-old.json surface-new.json"] {
+        let out = place.run(&format!("diff {name}")).out;
+        let calls: Vec<&str> = out.lines().filter(|line| line.starts_with("  {\"name\"")).collect();
+        let distinct: std::collections::BTreeSet<&&str> = calls.iter().collect();
+        assert!(!calls.is_empty() && calls.len() == distinct.len(), "{out}");
+    }
+}
+
+/// What a type alone tells is not told again by its keywords.
+#[test]
+fn keywords_of_a_type_that_went_are_silent() {
+    let place = Place::new();
+    let of = |schema: Value| tool("search", json!({"labels": schema}), json!([]));
+    place.json(
+        "list.json",
+        &of(json!({"type": "array", "maxItems": 5, "uniqueItems": true, "items": {"type": "string"}})),
+    );
+    place.json("text.json", &of(json!({"type": "string", "maxLength": 9, "pattern": "^a"})));
+    place.json("longer.json", &of(json!({"type": "array", "maxItems": 9, "items": {"type": "integer"}})));
+    let kinds = |line: &str| -> Vec<String> {
+        let document = place.parsed(&format!("diff {line} --format json"));
+        let changes = document["tools"][0]["diffs"][0]["changes"].as_array().unwrap();
+        changes.iter().map(|c| c["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds("list.json text.json"), ["type_changed"]);
+    assert_eq!(kinds("text.json list.json"), ["type_changed"]);
+    let mut within = kinds("list.json longer.json");
+    within.sort();
+    assert_eq!(within, ["size_loosened", "type_changed", "unique_dropped"]);
 }
 
 #[test]
@@ -606,11 +727,53 @@ fn versions_of_a_registry() {
         ("1.0.0", "1.2.0", 1, "publish it as 2.0.0 or later"),
         ("1.0.0", "2.0.0", 0, "is a major step"),
         ("2.0.0", "1.0.0", 1, "is not after"),
-        ("1.0.1", "1.1.0", 0, "ask for none"),
+        ("1.0.1", "1.1.0", 0, "ask for no step"),
     ] {
         let said = place.run(&format!("diff search@{old} search@{new} {registry}"));
         assert!(said.code == code && said.err.contains(says), "{old} {new}: {} {}", said.code, said.err);
     }
+    let said = place.run("diff search@1.0.0 search@1.0.0 --registry reg --require-bump");
+    assert!(
+        said.code == 0 && said.err.contains("1.0.0 is the same version, and the changes ask for no step"),
+        "{}",
+        said.err
+    );
+    let document = place.parsed(&format!("diff search@1.0.0 search@1.2.0 {registry} --format json"));
+    let step = &document["version_step"];
+    assert_eq!(
+        (&step["made"], &step["asked"], &step["enough"]),
+        (&json!("minor"), &json!("major"), &json!(false))
+    );
+    assert_eq!(step["least"], "2.0.0");
+    let junit = |new: &str| place.run(&format!("diff search@1.0.0 search@{new} {registry} --format junit"));
+    let said = junit("1.2.0");
+    assert!(said.code == 1 && said.out.contains("type=\"version_step_too_small\""), "{}", said.out);
+    let said = junit("2.0.0");
+    assert!(
+        said.code == 0 && said.out.contains("name=\"version step\"") && !said.out.contains("<failure"),
+        "{}",
+        said.out
+    );
+    let said = place.run(&format!("diff search@1.0.0 search@2.0.0 {registry} --format github"));
+    assert!(
+        said.code == 0 && said.out.contains("::warning ") && !said.out.contains("::error"),
+        "{}",
+        said.out
+    );
+    let log = place.parsed(&format!("diff search@1.0.0 search@1.2.0 {registry} --format sarif"));
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    assert!(
+        results.iter().any(|r| r["ruleId"] == "version_step_too_small" && r["level"] == "error"),
+        "{log}"
+    );
+    assert!(
+        place
+            .run(&format!("diff search@1.0.0 search@1.2.0 {registry} --format markdown"))
+            .out
+            .contains("**Version**: ")
+    );
+    let said = place.run("contract add wider.json --tool-id search --version 3.1 --registry reg2");
+    assert!(said.code == 0 && said.err.contains("warning: 3.1 is no X.Y.Z"), "{}", said.err);
     assert_snapshot!(place.run("diff search@1.0.0 search@2.0.0 --registry reg --changelog").out, @r#"
     ## 2.0.0
 

@@ -162,18 +162,18 @@ fn witnessed(
     let (second_before, second_after) = (second(a)?, second(b)?);
     let mut checked = 0;
     for change in diff.changes.iter().filter(|c| c.class == Class::Breaking) {
-        let Some(call) = &change.witness else {
+        let Some(value) = change.witness.as_ref().and_then(|call| call.value.as_ref()) else {
             wrong.push(format!("{id}: breaking without a witness: {}", change.sentence));
             continue;
         };
         let refused = match change.kind {
             Kind::ToolRenamed => a.name != b.name,
-            _ => !after.is_valid(&call.value) && !second_after.accepts(&call.value),
+            _ => !after.is_valid(value) && !second_after.accepts(value),
         };
-        if before.is_valid(&call.value) && second_before.accepts(&call.value) && refused {
+        if before.is_valid(value) && second_before.accepts(value) && refused {
             checked += 1;
         } else {
-            wrong.push(format!("{id}: no witness: {}", call.value));
+            wrong.push(format!("{id}: no witness: {value}"));
         }
     }
     Ok(checked)

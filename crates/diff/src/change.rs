@@ -217,16 +217,26 @@ pub struct WitnessCall {
     /// The tool's name by which the call is made; `None` for a result or a bare schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The arguments; the result where the output schema is in question.
-    pub value: Value,
+    /// The arguments; the result where the output schema is in question. Absent where it is a recorded one whose values
+    /// are not to be shown: then `place` says where it stands.
+    #[serde(default, deserialize_with = "some_value", skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
     /// Where it comes from.
     pub from: WitnessFrom,
+    /// Of a recorded one: where it stands, and its call id, such as `calls.jsonl:17, call_id c17`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// JSON Pointer into `value`: what is refused.
     pub pointer: String,
     /// The keyword that refuses; `name` where no tool answers to the call.
     pub keyword: String,
     /// JSON Pointer into the refusing schema.
     pub location: String,
+}
+
+/// A `null` that is there is a value.
+fn some_value<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// A likely new name: shown beside a removal and an addition, never instead of them (invariant 11).

@@ -146,6 +146,15 @@ pub struct ContractDiff {
 }
 
 impl ContractDiff {
+    /// Every witness in it, those of the facts too.
+    pub fn witnesses_mut(&mut self) -> impl Iterator<Item = &mut WitnessCall> {
+        let facts = [Some(&mut self.input), self.output.as_mut()].into_iter().flatten();
+        let facts = facts.flat_map(|f| [&mut f.declared, &mut f.open, &mut f.reverse]);
+        facts
+            .filter_map(|fact| fact.witness.as_mut())
+            .chain(self.changes.iter_mut().filter_map(|change| change.witness.as_mut()))
+    }
+
     /// The call that breaks, where one does: of the worst change that has one.
     pub fn witness(&self) -> Option<&WitnessCall> {
         self.changes.iter().find_map(|change| change.witness.as_ref())

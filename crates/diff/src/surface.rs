@@ -80,7 +80,8 @@ fn sentence(class: Class, tools: &[ToolDiff]) -> String {
     if parts.is_empty() {
         return format!("Nothing changed in {} tools.", tools.len());
     }
-    format!("{} of {} tools; the worst is {class}.", parts.join(", "), tools.len())
+    let what = if tools.len() == 1 { "tool" } else { "tools" };
+    format!("{} of {} {what}; the worst is {class}.", parts.join(", "), tools.len())
 }
 
 /// Facts of two tools beside the options of the whole.

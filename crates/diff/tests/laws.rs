@@ -185,7 +185,8 @@ fn a_class_is_backed_by_what_it_says() {
             let call = change.witness.as_ref();
             assert_eq!(change.class == Class::Breaking, call.is_some(), "{change:?}");
             if let Some(call) = call {
-                assert!(takes(&old, &call.value) && !takes(&new, &call.value), "{old} {new} {change:?}");
+                let value = call.value.as_ref().unwrap();
+                assert!(takes(&old, value) && !takes(&new, value), "{old} {new} {change:?}");
             }
             assert!(change.class != Class::Compatible || change.backed_by == Backing::Proof, "{change:?}");
         }

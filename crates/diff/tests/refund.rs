@@ -67,7 +67,7 @@ fn with_the_call_that_breaks() {
         let change = diff.changes.iter().find(|c| c.kind == kind).unwrap();
         let call = change.witness.as_ref().unwrap();
         assert_eq!(call.name.as_deref(), Some("refund_order"));
-        let mut keys: Vec<&String> = call.value.as_object().unwrap().keys().collect();
+        let mut keys: Vec<&String> = call.value.as_ref().unwrap().as_object().unwrap().keys().collect();
         keys.sort();
         assert_eq!(keys, ["order_id", "reason"], "{kind}: a whole call of the old tool");
         assert_eq!(change.recorded_refused, Some(1), "{kind}");
@@ -76,8 +76,8 @@ fn with_the_call_that_breaks() {
     }
     assert_eq!((diff.recorded, diff.recorded_refused), (1, 1));
     assert_eq!(
-        diff.input.declared.witness.as_ref().unwrap().value,
-        recorded[0],
+        diff.input.declared.witness.as_ref().unwrap().value.as_ref(),
+        recorded.first(),
         "a recorded call is tried first"
     );
 }

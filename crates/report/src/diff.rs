@@ -6,7 +6,7 @@ mod markdown;
 mod text;
 
 use lastcall_diff::{
-    Change, Class, ContractDiff, Fact, FactAnswer, SurfaceDiff, ToolDiff, ToolStatus, WitnessCall,
+    Bump, Change, Class, ContractDiff, Fact, FactAnswer, SurfaceDiff, ToolDiff, ToolStatus, WitnessCall,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,22 @@ pub use changelog::diff_changelog;
 pub use findings::{DefinitionPlace, DiffPlaces, diff_findings};
 pub use markdown::diff_markdown;
 pub use text::diff_text;
+
+/// The step between two version numbers, held against what the changes ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionStep {
+    /// The step that was made; `none`: not a later version.
+    pub made: Bump,
+    /// The step that the changes ask for.
+    pub asked: Bump,
+    /// Whether it is big enough.
+    pub enough: bool,
+    /// The smallest version that is, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<String>,
+    /// The same in words.
+    pub sentence: String,
+}
 
 /// The whole answer: one tool, or every tool of two surfaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +45,10 @@ pub struct DiffReport {
     /// The answer.
     #[serde(flatten)]
     pub surface: SurfaceDiff,
+    /// Whether the step between the two version numbers is as big as the changes ask for, where that was asked
+    /// (`--require-bump`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_step: Option<VersionStep>,
     /// The `lastcall try` command that asks the same of recorded calls, where there is one. Not part of the document.
     #[serde(skip)]
     pub try_command: Option<String>,
@@ -37,7 +57,14 @@ pub struct DiffReport {
 impl DiffReport {
     /// The answer for two surfaces.
     pub fn of_surfaces(old: &str, new: &str, surface: SurfaceDiff) -> Self {
-        Self { schema_version: 1, old: old.to_owned(), new: new.to_owned(), surface, try_command: None }
+        Self {
+            schema_version: 1,
+            old: old.to_owned(),
+            new: new.to_owned(),
+            surface,
+            version_step: None,
+            try_command: None,
+        }
     }
 
     /// The answer for one pair; `names` are the tool's names on both sides.
@@ -137,12 +164,14 @@ fn status_words(status: ToolStatus) -> &'static str {
     }
 }
 
-/// The call as one line of JSON that `lastcall try` reads; a result or a bare schema's value as it is.
+/// The call as one line of JSON that `lastcall try` reads; a result or a bare schema's value as it is. A recorded call
+/// whose values are not to be shown is named by its place.
 fn pasted(witness: &WitnessCall) -> String {
-    match &witness.name {
+    match (&witness.name, &witness.value) {
         // by hand: a reader looks for the name first
-        Some(name) => format!("{{\"name\":{},\"arguments\":{}}}", json!(name), witness.value),
-        None => witness.value.to_string(),
+        (Some(name), Some(value)) => format!("{{\"name\":{},\"arguments\":{value}}}", json!(name)),
+        (None, Some(value)) => value.to_string(),
+        (_, None) => witness.place.clone().unwrap_or_else(|| "a recorded call".to_owned()),
     }
 }
 
@@ -158,29 +187,44 @@ fn refusal(witness: &WitnessCall) -> String {
 }
 
 /// Where a witness comes from, in words.
-fn origin(witness: &WitnessCall) -> &'static str {
+fn origin(witness: &WitnessCall) -> String {
     use lastcall_diff::WitnessFrom as From;
-    match witness.from {
-        From::Recorded => "a recorded call",
+    let said = match witness.from {
+        From::Recorded if witness.value.is_none() => {
+            "a recorded call; its values are shown with --show-values"
+        }
+        From::Recorded => match &witness.place {
+            Some(place) => return format!("a recorded call, {place}"),
+            None => "a recorded call",
+        },
         From::Proof | From::Subtracted => "found by the proof",
         From::Example => "from a value that one of the schemas names",
         From::Boundary => "a value at a limit of one of the schemas",
         From::Generated => "made from the schema",
-    }
+    };
+    said.to_owned()
 }
 
-/// Distinct calls that are refused, of the worst changes, at most a few.
-fn witnesses(tool: &ToolDiff) -> Vec<&WitnessCall> {
+/// Distinct calls that are refused, of the worst changes, at most a few; each with everything that refuses it.
+fn witnesses(tool: &ToolDiff) -> Vec<Vec<&WitnessCall>> {
     const MOST: usize = 3;
-    let mut out: Vec<&WitnessCall> = Vec::new();
+    let mut out: Vec<Vec<&WitnessCall>> = Vec::new();
     for witness in changes(tool).filter_map(|change| change.witness.as_ref()) {
-        if out.len() < MOST
-            && !out.iter().any(|seen| seen.value == witness.value && seen.keyword == witness.keyword)
-        {
-            out.push(witness);
+        let full = out.len() >= MOST;
+        let known = out.iter_mut().find(|seen| seen.first().is_some_and(|s| pasted(s) == pasted(witness)));
+        match known {
+            Some(seen) if seen.iter().any(|s| refusal(s) == refusal(witness)) => {}
+            Some(seen) => seen.push(witness),
+            None if full => {}
+            None => out.push(vec![witness]),
         }
     }
     out
+}
+
+/// Everything that refuses one call.
+fn refusals(same: &[&WitnessCall]) -> String {
+    same.iter().map(|witness| refusal(witness)).collect::<Vec<_>>().join("; ")
 }
 
 /// The sentence without the class in front, where the class stands beside it.
@@ -263,13 +307,13 @@ fn next_step(report: &DiffReport) -> String {
         }
         Class::HighRisk => format!("{calls}replay them before it goes live, and ask the owner"),
         Class::UsuallyCompatible | Class::Compatible => match report.surface.bump {
-            lastcall_diff::Bump::None => "nothing to do".to_owned(),
+            Bump::None => "nothing to do".to_owned(),
             bump => format!("publish it as a {bump} version"),
         },
     }
 }
 
 /// One sentence on version and handling.
-fn demands(bump: lastcall_diff::Bump, handling: lastcall_diff::Handling) -> String {
+fn demands(bump: Bump, handling: lastcall_diff::Handling) -> String {
     format!("version step {bump}; {}", handling.in_words())
 }

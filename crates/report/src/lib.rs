@@ -14,7 +14,8 @@ mod trial;
 
 pub use burn_in::burn_in;
 pub use diff::{
-    DefinitionPlace, DiffPlaces, DiffReport, diff_changelog, diff_findings, diff_markdown, diff_text,
+    DefinitionPlace, DiffPlaces, DiffReport, VersionStep, diff_changelog, diff_findings, diff_markdown,
+    diff_text,
 };
 pub use html::{fleet_page, try_page, verdict_page};
 pub use style::{Style, plain, plain_lines, table};

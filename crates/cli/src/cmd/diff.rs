@@ -35,7 +35,8 @@ const DEFAULT_REGISTRY: &str = "agent-tools";
     lastcall diff main:tools.json tools.json --format sarif --out diff.sarif\n  \
     lastcall diff --batch pairs.jsonl > answers.jsonl\n\n\
     Exit codes: 0 compatible or usually compatible, 1 high risk, needs review or breaking,\n\
-    2 could not run, or a tool or line could not be read and nothing that was read is worse.\n\
+    2 could not run, or a tool or line could not be read and nothing that was read is worse, or no call of --calls is of\n\
+    the tool.\n\
     With --require-bump: 1 the new version's number is too small a step, else 0.")]
 pub struct Args {
     /// The old side: a file (a tool of any provider, a tools/list document, a JSON Schema, a toolset), tool_id@version of a
@@ -61,6 +62,9 @@ pub struct Args {
     /// Recorded calls, a file or a folder as for `lastcall try`: tried first as the call that breaks, and counted.
     #[arg(long, value_name = "FILE")]
     calls: Option<PathBuf>,
+    /// Show the values of recorded calls; without it their place and id. They may be personal data.
+    #[arg(long, requires = "calls")]
+    show_values: bool,
     /// The runtime fills declared defaults before it validates: a new required argument with a default is then high risk,
     /// not breaking, if the filled call is accepted.
     #[arg(long)]
@@ -114,16 +118,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     };
     let mut report = compare(&args, &before, &after, recorded)?;
     report.try_command = try_command(&args, &before, &after);
-    let step = match args.require_bump {
-        true => Some(bump::check(&before, &after, report.surface.bump)?),
-        false => None,
-    };
+    if args.require_bump {
+        report.version_step = Some(bump::check(&before, &after, report.surface.bump)?);
+    }
     if args.changelog {
         emit(args.out.as_deref(), &diff_changelog(&report, after.consumers()))?;
     } else {
         render(&args, &report, &before, &after)?;
     }
-    if let Some(step) = step {
+    if let Some(step) = &report.version_step {
         tell!("{}", step.sentence);
         return Ok(if step.enough { Exit::Yes } else { Exit::No });
     }
@@ -168,10 +171,11 @@ fn compare(
     if let (Some((old, draft)), Some((new, _))) = (before.schema(direction), after.schema(direction))
         && (before.is_schema() || after.is_schema())
     {
-        let values =
-            recorded.map(|calls| calls.of(args.tool.as_slice(), true)).transpose()?.unwrap_or_default();
-        let options = DiffOptions { recorded: &values, ..options };
+        let calls = recorded.map(|calls| calls.of(args.tool.as_slice(), true, None)).transpose()?;
+        let calls = calls.unwrap_or_default();
+        let options = DiffOptions { recorded: &calls.values, ..options };
         let mut diff = diff_schemas(old, new, draft, direction, &options)?;
+        calls::mark(&mut diff, &[&calls], args.show_values);
         (diff.old, diff.new) = (labels.0.to_owned(), labels.1.to_owned());
         return Ok(DiffReport::of_pair(labels.0, labels.1, ("schema", "schema"), diff));
     }
@@ -190,19 +194,32 @@ fn compare(
         let names = args.tool.iter().cloned().chain(before.tool_id().map(str::to_owned));
         let names: Vec<String> =
             names.chain([a.definition.name.clone(), b.definition.name.clone()]).collect();
-        let values = recorded.map(|calls| calls.of(&names, false)).transpose()?.unwrap_or_default();
+        let calls = recorded.map(|calls| calls.of(&names, false, before.contract_id())).transpose()?;
+        let calls = calls.unwrap_or_default();
         let facts = (old.facts.clone(), new.facts.clone());
-        let options = DiffOptions { old: facts.0, new: facts.1, recorded: &values, ..options };
-        let diff = diff_contracts(&a, &b, &options)?;
+        let options = DiffOptions { old: facts.0, new: facts.1, recorded: &calls.values, ..options };
+        let mut diff = diff_contracts(&a, &b, &options)?;
+        calls::mark(&mut diff, &[&calls], args.show_values);
         return Ok(DiffReport::of_pair(labels.0, labels.1, (&a.definition.name, &b.definition.name), diff));
     }
-    let mut old = old.to_vec();
-    if let Some(mut calls) = recorded {
+    let (mut old, mut by_tool) = (old.to_vec(), BTreeMap::new());
+    if let Some(mut recorded) = recorded {
         for tool in &mut old {
-            tool.recorded = calls.take(&tool.name);
+            // a contract of a registry is called by its tool id, one of a file by its name
+            let id = tool.contract.as_ref().ok().map(|c| c.id.as_str()).filter(|id| id.contains('@'));
+            let names = id.and_then(|id| id.rsplit_once('@')).map(|(tool_id, _)| tool_id.to_owned());
+            let names: Vec<String> = names.into_iter().chain([tool.name.clone()]).collect();
+            let calls = recorded.take(&names, id);
+            tool.recorded.clone_from(&calls.values);
+            by_tool.entry(tool.name.clone()).or_insert(calls);
         }
     }
-    Ok(DiffReport::of_surfaces(labels.0, labels.1, diff_surfaces(&old, new, &options)))
+    let mut surface = diff_surfaces(&old, new, &options);
+    for tool in &mut surface.tools {
+        let calls: Vec<&calls::OfTool> = tool.old_names.iter().filter_map(|name| by_tool.get(name)).collect();
+        tool.diffs.iter_mut().for_each(|diff| calls::mark(diff, &calls, args.show_values));
+    }
+    Ok(DiffReport::of_surfaces(labels.0, labels.1, surface))
 }
 
 fn render(args: &Args, report: &DiffReport, before: &Side, after: &Side) -> anyhow::Result<()> {

@@ -97,8 +97,9 @@ pub(crate) fn any_call(contract: &Contract, input: &Operand, seed: u64) -> Optio
     };
     Some(WitnessCall {
         name: Some(contract.definition.name.clone()),
-        value,
+        value: Some(value),
         from: WitnessFrom::Generated,
+        place: None,
         pointer: String::new(),
         keyword: "name".to_owned(),
         location: String::new(),

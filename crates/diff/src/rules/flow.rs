@@ -10,7 +10,7 @@ use super::rounded::Rounded;
 use super::strip::without_text;
 use super::words::{Said, dotted};
 use super::{hints, walk};
-use crate::change::{Change, ChangeKind as Kind, Side};
+use crate::change::{Change, ChangeKind as Kind, Side, WitnessFrom};
 use crate::class::{Backing, Class};
 use crate::doc::SchemaDoc;
 use crate::prove::Operand;
@@ -265,7 +265,12 @@ fn notes(facts: &Facts, output: bool) -> Vec<String> {
     if facts.declared.answer == FactAnswer::Refuted {
         return Vec::new();
     }
-    let value = witness.value.to_string();
+    // what was really sent may be personal data: it is counted, and not told here
+    let value = witness.value.as_ref().filter(|_| witness.from != WitnessFrom::Recorded);
+    let such = match value {
+        Some(value) => format!(", such as {value},"),
+        None => ", as a recorded one has,".to_owned(),
+    };
     let place = if witness.pointer.is_empty() {
         String::new()
     } else {
@@ -273,11 +278,9 @@ fn notes(facts: &Facts, output: bool) -> Vec<String> {
     };
     vec![if output {
         format!(
-            "A result with fields that the new schema does not declare, such as {value}, is refused by the old one{place}."
+            "A result with fields that the new schema does not declare{such} is refused by the old one{place}."
         )
     } else {
-        format!(
-            "A call with arguments that the old schema does not declare, such as {value}, is refused now{place}."
-        )
+        format!("A call with arguments that the old schema does not declare{such} is refused now{place}.")
     }]
 }

@@ -107,8 +107,9 @@ impl Case<'_> {
     fn call(&self, witness: &Witness, raw: Option<&Raw>) -> WitnessCall {
         let mut call = WitnessCall {
             name: None,
-            value: witness.value.clone(),
+            value: Some(witness.value.clone()),
             from: witness.from,
+            place: None,
             pointer: witness.pointer.clone(),
             keyword: witness.keyword.clone(),
             location: witness.location.clone(),
@@ -129,7 +130,7 @@ impl Case<'_> {
         let mut alone_left = MAX_ALONE;
         let mut judged: Vec<Judged> = raws.iter().map(|raw| self.one(raw, facts, &mut alone_left)).collect();
         if let Some(witness) = &facts.declared.witness {
-            let refusals = refusals(self.new, &witness.value);
+            let refusals = witness.value.as_ref().map_or_else(Vec::new, |value| refusals(self.new, value));
             let blamed = raws.iter().zip(&mut judged).find(|(raw, _)| {
                 !matches!(raw.effect, Effect::Text) && refusals.iter().any(|r| explains(raw, r))
             });
@@ -317,8 +318,9 @@ impl Refusal {
     fn of_recorded(&self, value: &Value) -> WitnessCall {
         WitnessCall {
             name: None,
-            value: value.clone(),
+            value: Some(value.clone()),
             from: WitnessFrom::Recorded,
+            place: None,
             pointer: self.pointer.clone(),
             keyword: self.keyword.clone(),
             location: self.location.clone(),

@@ -42,6 +42,16 @@ pub(super) fn same(place: &Place<'_, '_>, key: &str) -> bool {
     old.len() == new.len() && old.iter().zip(&new).all(|((_, a), (_, b))| same_but_for_text(a, b))
 }
 
+/// Whether a place took values of this type on one side only: then the type tells it, and keywords that speak of that type
+/// alone add nothing.
+pub(super) fn came_or_went(place: &Place<'_, '_>, kind: &str) -> bool {
+    let takes = |view: &View<'_>| match kind {
+        "number" => view.types().contains("number") || view.types().contains("integer"),
+        kind => view.types().contains(kind),
+    };
+    takes(place.o) != takes(place.n)
+}
+
 /// What a keyword's appearing or vanishing does.
 pub(super) fn appears(place: &Place<'_, '_>, key: &str) -> Effect {
     match (place.o.get(key).is_empty(), place.n.get(key).is_empty()) {
@@ -85,21 +95,28 @@ pub(super) fn text<'a>(walk: &mut Walk<'a>, place: &Place<'a, '_>) {
 pub(super) fn values<'a>(walk: &mut Walk<'a>, place: &Place<'a, '_>) {
     types(walk, place);
     listed(walk, place);
+    let [number, string, array, object] =
+        ["number", "string", "array", "object"].map(|kind| came_or_went(place, kind));
     for (low, key, exclusive) in
         [(true, "minimum", "exclusiveMinimum"), (false, "maximum", "exclusiveMaximum")]
     {
-        bound(walk, place, low, key, exclusive);
+        if !number {
+            bound(walk, place, low, key, exclusive);
+        }
     }
-    for (low, key) in [
-        (true, "minLength"),
-        (false, "maxLength"),
-        (true, "minItems"),
-        (false, "maxItems"),
-        (true, "minProperties"),
-        (false, "maxProperties"),
-        (true, "minContains"),
-        (false, "maxContains"),
+    for (low, key, told) in [
+        (true, "minLength", string),
+        (false, "maxLength", string),
+        (true, "minItems", array),
+        (false, "maxItems", array),
+        (true, "minProperties", object),
+        (false, "maxProperties", object),
+        (true, "minContains", array),
+        (false, "maxContains", array),
     ] {
+        if told {
+            continue;
+        }
         let strictest = |view: &View<'a>| {
             let all = view.get(key).into_iter().filter_map(|(_, v)| v.as_f64());
             all.reduce(|a, b| if low { a.max(b) } else { a.min(b) })
@@ -119,18 +136,19 @@ pub(super) fn values<'a>(walk: &mut Walk<'a>, place: &Place<'a, '_>) {
             walk.keyword(place, kind, key, effect);
         }
     }
-    if !same(place, "multipleOf") {
+    if !number && !same(place, "multipleOf") {
         let effect = appears(place, "multipleOf");
         let kind = if effect == Effect::Widens { Kind::RangeLoosened } else { Kind::RangeTightened };
         walk.keyword(place, kind, "multipleOf", effect);
     }
     for (key, kind) in [("pattern", Kind::PatternChanged), ("format", Kind::FormatChanged)] {
-        if !same(place, key) {
+        if !string && !same(place, key) {
             walk.keyword(place, kind, key, appears(place, key));
         }
     }
     let unique = |view: &View<'a>| view.get("uniqueItems").iter().any(|(_, v)| **v == Value::Bool(true));
     match (unique(place.o), unique(place.n)) {
+        _ if array => {}
         (false, true) => walk.keyword(place, Kind::UniqueRequired, "uniqueItems", Effect::Narrows),
         (true, false) => walk.keyword(place, Kind::UniqueDropped, "uniqueItems", Effect::Widens),
         _ => {}

@@ -249,8 +249,12 @@ impl<'a> Walk<'a> {
         keywords::text(self, &place);
         keywords::values(self, &place);
         self.branches(&place, depth);
-        self.object(&place, depth);
-        self.list(&place, depth);
+        if !keywords::came_or_went(&place, "object") {
+            self.object(&place, depth);
+        }
+        if !keywords::came_or_went(&place, "array") {
+            self.list(&place, depth);
+        }
         keywords::others(self, &place);
         self.stack.pop();
     }

@@ -29,11 +29,16 @@ pub struct DiffPlaces {
     pub new: BTreeMap<String, DefinitionPlace>,
 }
 
+/// The rule under which a version number is a finding.
+const VERSION_STEP: &str = "version_step_too_small";
+
 /// Every change that asks for something as a finding in the new file (in the old one where the tool is gone). Changes
-/// that are proven compatible are none.
+/// that are proven compatible are none. Where the version step was asked for it alone decides: a step that is big enough
+/// leaves warnings of what breaks, and passes.
 pub fn diff_findings(report: &DiffReport, places: &DiffPlaces) -> Findings {
     let mut findings = Vec::new();
     let mut subjects = Vec::new();
+    let announced = report.version_step.as_ref().is_some_and(|step| step.enough);
     for tool in &report.surface.tools {
         let subject = name_of(tool);
         let (place, is_new) = place(tool, places);
@@ -41,7 +46,7 @@ pub fn diff_findings(report: &DiffReport, places: &DiffPlaces) -> Findings {
         for change in super::changes(tool).filter(|change| change.class > Class::Compatible) {
             findings.push(Finding {
                 rule: change.kind.as_str().to_owned(),
-                level: level(change.class),
+                level: if announced { level(change.class).min(Level::Warning) } else { level(change.class) },
                 subject: subject.clone(),
                 file: file.clone(),
                 pointer: place.map(|p| pointer(change, p, is_new)).unwrap_or_default(),
@@ -50,11 +55,43 @@ pub fn diff_findings(report: &DiffReport, places: &DiffPlaces) -> Findings {
                 fix: change.fix.clone(),
             });
         }
-        subjects.push(Subject { name: subject, file, outcome: outcome(tool) });
+        let outcome = match outcome(tool) {
+            Outcome::Failed { .. } if announced => Outcome::Passed,
+            outcome => outcome,
+        };
+        subjects.push(Subject { name: subject, file, outcome });
+    }
+    if let Some(step) = &report.version_step {
+        let file = findings.first().map(|f: &Finding| f.file.clone()).unwrap_or_default();
+        let name = "version step".to_owned();
+        let mut outcome = Outcome::Passed;
+        if !step.enough {
+            let message = format!("{}.", step.sentence);
+            findings.push(Finding {
+                rule: VERSION_STEP.to_owned(),
+                level: Level::Error,
+                subject: name.clone(),
+                file: file.clone(),
+                pointer: String::new(),
+                region: None,
+                message: message.clone(),
+                fix: None,
+            });
+            outcome = Outcome::Failed { kind: VERSION_STEP.to_owned(), message };
+        }
+        subjects.push(Subject { name, file, outcome });
     }
     let named: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
-    let rules =
-        ChangeKind::ALL.iter().filter(|kind| named.contains(kind.as_str())).map(|kind| rule(*kind)).collect();
+    let step = named.contains(VERSION_STEP).then(|| Rule {
+        id: VERSION_STEP.to_owned(),
+        summary: "The version number is a smaller step than the changes ask for.".to_owned(),
+        help:
+            "A breaking change asks for a major version, a new possibility for a minor one (--require-bump)."
+                .to_owned(),
+        level: Level::Error,
+    });
+    let kinds = ChangeKind::ALL.iter().filter(|kind| named.contains(kind.as_str())).map(|kind| rule(*kind));
+    let rules = kinds.chain(step).collect();
     Findings {
         command: "diff".to_owned(),
         headline: report.surface.sentence.clone(),
@@ -92,7 +129,11 @@ fn pointer(change: &Change, place: &DefinitionPlace, is_new: bool) -> String {
 
 fn message(change: &Change) -> String {
     let Some(witness) = &change.witness else { return change.sentence.clone() };
-    let what = if witness.name.is_some() { "call" } else { "value" };
+    let what = match (&witness.name, &witness.value) {
+        (_, None) => "recorded call",
+        (Some(_), _) => "call",
+        (None, _) => "value",
+    };
     format!("{} A {what} that breaks: `{}`, {}", change.sentence, pasted(witness), refusal(witness))
 }
 

@@ -3,7 +3,7 @@
 use lastcall_diff::{Change, ContractDiff, ToolStatus};
 
 use super::{
-    DiffReport, class_words, demands, fact_words, name_of, next_step, origin, pasted, refusal, status_words,
+    DiffReport, class_words, demands, fact_words, name_of, next_step, origin, pasted, refusals, status_words,
     values, without_class, witnesses, worst_first,
 };
 use crate::findings::{code, markdown_text as text, prose};
@@ -23,6 +23,9 @@ pub fn diff_markdown(report: &DiffReport) -> String {
         demands(surface.bump, surface.handling),
         prose(&next_step(report))
     ));
+    if let Some(step) = &report.version_step {
+        out.push_str(&format!("\n**Version**: {}.\n", prose(&step.sentence)));
+    }
     let tools = worst_first(surface);
     if !report.is_pair() {
         out.push_str("\n| tool | class | step | |\n| --- | --- | --- | --- |\n");
@@ -54,9 +57,12 @@ pub fn diff_markdown(report: &DiffReport) -> String {
         for diff in &tool.diffs {
             contract(&mut out, diff);
         }
-        for witness in witnesses(tool) {
-            let why = format!("Refused now, {} ({})", origin(witness), refusal(witness));
-            out.push_str(&format!("\n{}:\n\n{}\n", prose(&why), fenced(&pasted(witness))));
+        for same in witnesses(tool) {
+            let Some(witness) = same.first() else { continue };
+            let why = format!("Refused now, {} ({})", origin(witness), refusals(&same));
+            let call = pasted(witness);
+            let call = if witness.value.is_some() { fenced(&call) } else { code(&call) };
+            out.push_str(&format!("\n{}:\n\n{call}\n", prose(&why)));
         }
         tool.diffs.iter().for_each(|diff| known(&mut out, diff));
     }

@@ -3,7 +3,7 @@
 use lastcall_diff::{Change, Class, ContractDiff, Side, SurfaceDiff, ToolDiff, ToolStatus};
 
 use super::{
-    DiffReport, class_words, demands, fact_words, locations, name_of, next_step, origin, pasted, refusal,
+    DiffReport, class_words, demands, fact_words, locations, name_of, next_step, origin, pasted, refusals,
     status_words, values, without_class, witnesses, worst_first,
 };
 use crate::style::{Style, plain, table};
@@ -108,7 +108,7 @@ fn inside(out: &mut String, tool: &ToolDiff, style: Style) {
         contract(out, diff, style);
     }
     let calls = witnesses(tool);
-    if let [first, ..] = calls.as_slice() {
+    if let Some(first) = calls.first().and_then(|same| same.first()) {
         let what = if first.name.is_some() { "call" } else { "value" };
         let title = match calls.len() {
             1 => format!("A {what} that is refused now"),
@@ -116,9 +116,10 @@ fn inside(out: &mut String, tool: &ToolDiff, style: Style) {
         };
         section(out, &title, style);
     }
-    for witness in calls {
+    for same in &calls {
+        let Some(witness) = same.first() else { continue };
         line(out, &format!("  {}", plain(&pasted(witness))));
-        line(out, &style.dim(&format!("    {}; {}", plain(&refusal(witness)), origin(witness))));
+        line(out, &style.dim(&plain(&format!("    {}; {}", refusals(same), origin(witness)))));
     }
     for diff in &tool.diffs {
         list(out, "Ask the owner", &diff.questions, style);

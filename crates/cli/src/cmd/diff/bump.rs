@@ -2,22 +2,15 @@
 
 use anyhow::bail;
 use lastcall_diff::Bump;
+use lastcall_report::VersionStep;
 
 use super::sides::Side;
-
-/// The answer.
-pub struct Step {
-    /// Whether it is big enough.
-    pub enough: bool,
-    /// Why, and what would be.
-    pub sentence: String,
-}
 
 /// Holds the step between two contracts of one tool against what the changes ask for.
 ///
 /// # Errors
 /// A side is no contract of a registry, they are of two tools, or a version is no X.Y.Z.
-pub fn check(before: &Side, after: &Side, wanted: Bump) -> anyhow::Result<Step> {
+pub fn check(before: &Side, after: &Side, wanted: Bump) -> anyhow::Result<VersionStep> {
     let (Some((tool, old)), Some((other, new))) = (before.version(), after.version()) else {
         bail!("--require-bump needs two contract ids, tool_id@version: a file has no version number");
     };
@@ -29,26 +22,26 @@ pub fn check(before: &Side, after: &Side, wanted: Bump) -> anyhow::Result<Step> 
     };
     let step = step(a, b);
     let enough = step >= wanted;
-    let said = match step {
-        Bump::None => format!("{new} is not after {old}"),
-        step => format!("{new} is a {step} step from {old}"),
+    let said = match (step, wanted) {
+        (Bump::None, Bump::None) if old == new => format!("{new} is the same version"),
+        (Bump::None, _) => format!("{new} is not after {old}"),
+        (step, _) => format!("{new} is a {step} step from {old}"),
     };
-    let sentence = if enough {
-        format!("{said}, and the changes ask for {}", asked(wanted))
-    } else {
-        let [major, minor, patch] = least(a, wanted);
-        format!(
-            "{said}, but the changes ask for {}: publish it as {major}.{minor}.{patch} or later",
-            asked(wanted)
-        )
+    let [major, minor, patch] = least(a, wanted);
+    let least = (!enough).then(|| format!("{major}.{minor}.{patch}"));
+    let sentence = match &least {
+        None => format!("{said}, and the changes ask for {}", asked(wanted)),
+        Some(least) => {
+            format!("{said}, but the changes ask for {}: publish it as {least} or later", asked(wanted))
+        }
     };
-    Ok(Step { enough, sentence })
+    Ok(VersionStep { made: step, asked: wanted, enough, least, sentence })
 }
 
 fn asked(bump: Bump) -> String {
     match bump {
-        Bump::None => "none".to_owned(),
-        bump => format!("a {bump} one"),
+        Bump::None => "no step".to_owned(),
+        bump => format!("a {bump} step"),
     }
 }
 

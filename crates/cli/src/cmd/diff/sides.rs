@@ -213,6 +213,12 @@ impl Side {
         self.registered.as_ref().map(|(tool, version, _)| (tool.as_str(), version.as_str()))
     }
 
+    /// The contract's own id, where the side is a contract of a registry as it stands or as a commit has it.
+    pub fn contract_id(&self) -> Option<&str> {
+        let [tool] = self.tools() else { return None };
+        self.registered.as_ref().and(tool.contract.as_ref().ok()).map(|contract| contract.id.as_str())
+    }
+
     /// Whether `lastcall try` can read it too: a file, or a contract of the registry as it stands.
     pub fn can_be_tried(&self) -> bool {
         self.text.is_some()
