@@ -233,6 +233,20 @@ fn check(schema: &Value, made: &Synthesis, name: &str) -> (usize, usize, bool) {
     (asked.wanted.len(), covered, second.is_some())
 }
 
+/// The guide's sample of unreached goals is what is printed.
+#[test]
+fn the_guide_shows_what_is_not_reached() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/synth.md")).unwrap();
+    let shown = page.split("```text\nn: ").nth(1).unwrap().split("```").next().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("n.json");
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}}});
+    std::fs::write(&file, json!({"name": "n", "inputSchema": schema}).to_string()).unwrap();
+    let said = answer(lastcall().arg("synth").arg(&file));
+    assert_eq!((said.code, said.err), (3, format!("n: {shown}")));
+}
+
 #[test]
 fn real_definitions_are_covered() {
     let Some(definitions_of) = data_lines("schemas.jsonl") else { return };

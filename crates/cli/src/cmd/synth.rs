@@ -78,7 +78,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
     }
     let covered = made.goals.len() - made.unreached.len();
-    tell!("{}: {} calls cover {covered} of {} goals", definition.name, made.calls.len(), made.goals.len());
+    let calls = match made.calls.len() {
+        1 => "1 call covers".to_owned(),
+        n => format!("{n} calls cover"),
+    };
+    tell!("{}: {calls} {covered} of {} goals", definition.name, made.goals.len());
     for unreached in &made.unreached {
         tell!("  not reached: {}: {}", made.goals[unreached.goal], unreached.reason);
     }
