@@ -415,6 +415,7 @@ fn a_registration_keeps_what_was_tried_before() {
     let said = place.run(register);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(said.out.contains("tried before: 30 of 300"), "{}", said.out);
+    assert!(said.out.contains("next: lastcall run --ledger led calls.jsonl"), "{}", said.out);
     assert!(
         said.out.contains("A T1 burn-in from 2026-06-01 to 2026-06-05 would have failed: ceiling"),
         "{}",

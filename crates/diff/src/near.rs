@@ -68,7 +68,7 @@ mod tests {
             (typing_distance(&a, &b), levenshtein(&a, &b))
         };
         assert_eq!(of("tilte", "title"), (1, 2));
-        assert_eq!(of("desciprtion", "description"), (1, 2));
+        assert_eq!(of("descripiton", "description"), (1, 2));
         for (a, b) in [("", "abc"), ("kitten", "sitting"), ("same", "same"), ("abc", "cab")] {
             assert_eq!(of(a, b).0, of(a, b).1, "{a} {b}: no neighbours changed places");
         }

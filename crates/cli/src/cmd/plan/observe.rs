@@ -120,8 +120,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         if prepared.places_cut() { "more than " } else { "" },
         pair.epoch.short()
     );
+    let ledger = args.ledger.display();
     println!(
-        "next: lastcall plan register {tool_id}, or first look at its calls: lastcall run --ledger DIR calls.jsonl"
+        "next: lastcall plan register {tool_id} --ledger {ledger}, or first look at its calls: lastcall run --ledger {ledger} calls.jsonl"
     );
     Ok(Exit::Yes)
 }

@@ -193,7 +193,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             None => println!("  {} is synthetic", call.call_id),
         }
     }
-    println!("next: lastcall run --ledger DIR {}", args.to.display());
+    println!("next: lastcall run --ledger {} {}", args.ledger.display(), args.to.display());
     println!("days close only when that file too was read past their end; with --final it holds none open");
     Ok(Exit::Yes)
 }

@@ -150,7 +150,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(report) = &trial {
         tell(report, &args.tool);
     }
-    println!("next: lastcall run --ledger DIR calls.jsonl, then lastcall decide {}", args.tool);
+    let ledger = args.ledger.display();
+    println!(
+        "next: lastcall run --ledger {ledger} calls.jsonl, then lastcall decide {} --ledger {ledger}",
+        args.tool
+    );
     Ok(Exit::Yes)
 }
 
