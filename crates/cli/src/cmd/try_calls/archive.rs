@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::rows::CallRow;
+use lastcall_ledger::window::PlantList;
 use lastcall_ledger::{Ledger, LedgerError};
-
-use super::super::plan::plant::PlantList;
 
 /// Call ids up to which repeats are told apart: beyond, memory counts more.
 const MAX_KEYS: usize = 4_000_000;
@@ -87,7 +86,7 @@ pub fn for_each_call(
 
 /// The ids of everything that was planted for a tool, whichever candidate it was for.
 fn planted(ledger: &Ledger, tool: &str) -> anyhow::Result<HashSet<String>> {
-    let control = ledger.control()?;
+    let control = ledger.control_now()?;
     let mut out = HashSet::new();
     for plant in control.plants.iter().filter(|p| p.tool_id == tool) {
         let list = PlantList::read(ledger, plant).map_err(|problem| anyhow::anyhow!("{}", problem.text))?;
