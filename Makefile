@@ -10,10 +10,10 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # What the demo builds: the command alone; CI sets what the tests have built already.
 DEMO_SCOPE ?= -p lastcall-cli
 
-.PHONY: help demo test prove lint bench score fuzz fmt clean
+.PHONY: help demo test prove lint bench bench-ledger score fuzz fmt clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: ## three tools over fourteen simulated days, verdicts and a report in target/demo
 	@start=$$SECONDS; $(CARGO) build $(DEMO_SCOPE); echo "built in $$((SECONDS - start)) s"
@@ -39,6 +39,10 @@ lint: ## format, clippy, one arrow, no dangerous features, licences
 bench: ## the pipeline beside its peers; figures in target/figures
 	$(CARGO) build --release -p lastcall-cli -p lastcall-benches
 	$(CARGO) run --release -p lastcall-benches --bin bench
+
+bench-ledger: ## what reading a ledger costs as it grows; figures in target/figures/ledger.json
+	$(CARGO) build --release -p lastcall-benches --bin ledger
+	"$(TARGET)/release/ledger"
 
 score: ## what the diff reaches on real and constructed pairs; figures in target/figures/diff.json
 	$(CARGO) build --release -p lastcall-benches --bin score

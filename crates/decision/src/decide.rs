@@ -8,7 +8,7 @@ use crate::plan::{Plan, Profile};
 use crate::ratio::{grouped, percent_of, rate_of};
 use crate::reason::ReasonCode;
 use crate::rule::{Judged, ScoredDay, five_checks};
-use crate::tally::{CategoryFacts, DayCounts, PlantedFacts};
+use crate::tally::{CategoryFacts, DayCounts, Outside, PlantedFacts};
 use crate::verdict::{
     Answer, Check, CheckResult, DayLine, DayState, EarlierWindow, EvidenceCounts, Flag, PairFacts, PlanFacts,
     Problem, Question, RegistrationFacts, Sensitivity, Tail, Totals, VERDICT_FORMAT, Verdict, Window,
@@ -26,8 +26,11 @@ pub struct WindowInput {
     pub registration: Option<RegistrationFacts>,
     /// The registered plan; `None`: see `problems`.
     pub plan: Option<PlanFacts>,
-    /// Counts of every day on which a call lies, scored or not, closed or not.
+    /// Counts of the window's days on which a call lies, closed or not, and of those close behind it; without a
+    /// registration of every day.
     pub days: BTreeMap<Day, DayCounts>,
+    /// Calls of other days that were recorded while the window stood.
+    pub outside: Outside,
     /// Every scored day up to this one is closed.
     pub closed_through: Option<Day>,
     /// Why the next one is not.
@@ -51,6 +54,9 @@ pub struct WindowInput {
     /// What was wrong with the record.
     pub problems: Vec<Problem>,
 }
+
+/// Days behind a window's last scored day that a verdict still lists.
+pub const DAYS_BEYOND: i32 = 7;
 
 /// The closed scored days of a window, the first to the last, silent ones with zero counts.
 pub fn closed_days(plan: &Plan, scored_from: Day, closed_through: Option<Day>) -> Vec<Day> {
@@ -226,9 +232,9 @@ fn fill_days(out: &mut Verdict, input: &WindowInput, judged: &Judged<'_>, closed
     };
     let from = judged.scored_from;
     let counted_from = judged.counted().first().map(|d| d.day);
-    let last_call = input.days.keys().next_back().copied();
+    let last_call = input.days.keys().next_back().copied().max(input.outside.last);
     // Days far beyond the window are counted, not listed.
-    let until = closed.last().copied().max(last_call).map(|d| d.min(judged.scored_to().plus(7)));
+    let until = closed.last().copied().max(last_call).map(|d| d.min(judged.scored_to().plus(DAYS_BEYOND)));
     for day in (from.0..=until.map_or(from.0 - 1, |d| d.0)).map(Day) {
         let counts = input.days.get(&day).cloned().unwrap_or_default();
         let state = match day {
@@ -251,7 +257,8 @@ fn fill_days(out: &mut Verdict, input: &WindowInput, judged: &Judged<'_>, closed
         });
     }
     let inside = |d: &Day| *d >= from && *d <= judged.scored_to();
-    out.calls_outside = input.days.iter().filter(|(d, _)| !inside(d)).map(|(_, c)| c.calls).sum();
+    let near: u64 = input.days.iter().filter(|(d, _)| !inside(d)).map(|(_, c)| c.calls).sum();
+    out.calls_outside = near.saturating_add(input.outside.calls);
 }
 
 /// The verdict under other readings of the same days: the checks again, on other counts.

@@ -11,7 +11,7 @@ mod rule;
 mod tally;
 mod verdict;
 
-pub use decide::{WindowInput, closed_days, decide, decide_after_cutover};
+pub use decide::{DAYS_BEYOND, WindowInput, closed_days, decide, decide_after_cutover};
 pub use near::nearest;
 pub use plan::{
     Calendar, CeilingBasis, Decay, Fallback, FinalBlockFree, InFlight, Plan, PlanError, Profile, Required,
@@ -21,7 +21,8 @@ pub use ratio::{Ratio, grouped, percent_of, rate_of};
 pub use reason::ReasonCode;
 pub use rule::{CHECK_IDS, Judged, ScoredDay, five_checks};
 pub use tally::{
-    CategoryFacts, DayCounts, Example, Expectation, FieldCount, Place, PlantedFacts, Row, Tallied, Tally,
+    CategoryFacts, DayCounts, DayTally, Example, Expectation, FieldCount, Outside, Place, PlantedFacts, Row,
+    Tallied, Tally,
 };
 pub use verdict::{
     Answer, Check, CheckResult, DayLine, DayState, EarlierWindow, EvidenceCounts, Flag, PairFacts, PlanFacts,

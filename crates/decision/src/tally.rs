@@ -1,7 +1,13 @@
-//! From result rows to deduplicated counts per UTC day, categories and planted faults. Never looks at a clock and
-//! never decides.
+//! What rows come to: deduplicated counts per UTC day, categories, planted faults. Never looks at a clock and never
+//! decides.
 
-use std::collections::{BTreeMap, HashMap};
+mod day;
+mod fold;
+
+pub use day::DayTally;
+pub use fold::Tally;
+
+use std::collections::BTreeMap;
 
 use lastcall_compare::{Category, ComparisonResult, Discrepancy, Evidence, Reason, Severity};
 use lastcall_event::{Day, Fidelity};
@@ -231,6 +237,25 @@ pub struct PlantedFacts {
     pub synthetic: u64,
 }
 
+/// Calls that lie on no day of the window, and were recorded while it stood: counted, never judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    /// How many.
+    pub calls: u64,
+    /// The last day on which one lies.
+    pub last: Option<Day>,
+}
+
+impl Outside {
+    /// Adds calls of a day.
+    pub fn add(&mut self, day: Day, calls: u64) {
+        if calls > 0 {
+            self.calls = self.calls.saturating_add(calls);
+            self.last = self.last.max(Some(day));
+        }
+    }
+}
+
 /// What a tally found.
 #[derive(Clone, Debug, Default)]
 pub struct Tallied {
@@ -244,268 +269,25 @@ pub struct Tallied {
     pub planted: PlantedFacts,
 }
 
-/// One call after its rows were merged: the worst of them.
-struct Call {
-    rank: u8,
-    result: ComparisonResult,
-    reason: Option<Reason>,
-    place: Place,
-    severity: Option<Severity>,
-    default_severity: Option<Severity>,
-    refused: bool,
-    outcome: bool,
-    reconstructed: bool,
-    discrepancies: Box<[Discrepancy]>,
-    rules: Box<[String]>,
-}
-
-/// Collects rows.
-#[derive(Default)]
-pub struct Tally {
-    calls: HashMap<(Day, [u8; 16]), Call>,
-    rows: BTreeMap<Day, (u64, u64, u64)>,
-    expected: HashMap<[u8; 16], Planted>,
-}
-
-struct Planted {
-    committed: u64,
-    expect: Option<(Category, Severity)>,
-    seen: bool,
-    missed: bool,
-}
-
-/// The order in which a conflict's worst row is found: disagreed with block or refused, disagreed, unresolved,
-/// both_rejected, excluded, agreed.
-fn rank(result: ComparisonResult, severity: Option<Severity>, refused: bool) -> u8 {
-    match result {
-        ComparisonResult::Disagreed if refused || severity == Some(Severity::Block) => 5,
-        ComparisonResult::Disagreed => 4,
-        ComparisonResult::Unresolved => 3,
-        ComparisonResult::BothRejected => 2,
-        ComparisonResult::Excluded => 1,
-        ComparisonResult::Agreed => 0,
-    }
-}
-
-impl Call {
-    fn of(row: &Row<'_>) -> Self {
-        let (result, reason) = match row.observed {
-            true => (row.result, row.reason),
-            false => (ComparisonResult::Unresolved, Some(Reason::NotObserved)),
-        };
-        let compared = matches!(result, ComparisonResult::Agreed | ComparisonResult::Disagreed);
-        Self {
-            rank: rank(result, row.severity, row.refused),
-            result,
-            reason,
-            place: row.place.clone(),
-            severity: row.severity,
-            default_severity: row.discrepancies.iter().map(|d| d.category.default_severity()).max(),
-            refused: row.refused,
-            outcome: compared && row.evidence.outcome,
-            reconstructed: compared && row.fidelity == Fidelity::Reconstructed,
-            discrepancies: if compared { row.discrepancies.into() } else { Box::default() },
-            rules: if compared { row.rules.into() } else { Box::default() },
-        }
-    }
-
-    /// Whether two rows of one call say the same, on the fields that decide.
-    fn same(&self, other: &Self) -> bool {
-        self.result == other.result
-            && self.reason == other.reason
-            && self.severity == other.severity
-            && self.refused == other.refused
-            && self.discrepancies == other.discrepancies
-    }
-
-    /// Worse (a block before a refusal that is only a warning), or as bad and earlier in the ledger: the same answer in
-    /// whatever order rows are read.
-    fn wins_over(&self, other: &Self) -> bool {
-        (self.rank, self.severity, self.refused, &other.place)
-            > (other.rank, other.severity, other.refused, &self.place)
-    }
-}
-
-impl Tally {
-    /// An empty tally. Calls with an expected key never enter the counts.
-    pub fn new(expected: impl IntoIterator<Item = Expectation>) -> Self {
-        let expected = expected
-            .into_iter()
-            .map(|e| {
-                (e.call_key, Planted { committed: e.committed, expect: e.expect, seen: false, missed: false })
-            })
-            .collect();
-        Self { expected, ..Self::default() }
-    }
-
-    /// Adds one row of the pair under its epoch.
-    pub fn add(&mut self, row: &Row<'_>) {
-        if let Some(planted) = self.expected.get_mut(&row.call_key).filter(|p| row.control >= p.committed) {
-            planted.seen = true;
-            if let Some((category, severity)) = planted.expect {
-                let found =
-                    row.discrepancies.iter().any(|d| d.category == category && d.severity == severity);
-                planted.missed |= !found;
-            }
-            return;
-        }
-        let (calls, duplicates, conflicts) = self.rows.entry(row.day).or_default();
-        *calls += 1;
-        let call = Call::of(row);
-        match self.calls.entry((row.day, row.call_key)) {
-            std::collections::hash_map::Entry::Vacant(slot) => {
-                slot.insert(call);
-            }
-            std::collections::hash_map::Entry::Occupied(mut slot) => {
-                *duplicates += 1;
-                *conflicts += u64::from(!call.same(slot.get()));
-                if call.wins_over(slot.get()) {
-                    slot.insert(call);
-                }
+impl Tallied {
+    /// From the tallies of days: the counts of each, and categories and rules over those from `first` to `last`
+    /// (`None`: no day is closed).
+    pub fn of<'a>(
+        days: impl IntoIterator<Item = (Day, &'a DayTally)>,
+        first: Day,
+        last: Option<Day>,
+        planted: PlantedFacts,
+    ) -> Self {
+        let mut sum = DayTally::default();
+        let mut out = Self { planted, ..Self::default() };
+        for (day, tally) in days {
+            out.days.insert(day, tally.counts.clone());
+            if day >= first && last.is_some_and(|last| day <= last) {
+                sum.add_findings(tally);
             }
         }
-    }
-
-    /// The counts of every day, and the categories over the days from `first` to `last` (`None`: no day is closed).
-    pub fn finish(self, first: Day, last: Option<Day>) -> Tallied {
-        let mut out = Tallied::default();
-        for (day, (calls, duplicate, conflicts)) in self.rows {
-            out.days.insert(day, DayCounts { calls, duplicate, conflicts, ..DayCounts::default() });
-        }
-        let mut categories: BTreeMap<Category, Gathered> = BTreeMap::new();
-        for ((day, _), call) in &self.calls {
-            count(out.days.entry(*day).or_default(), call);
-            if *day < first || last.is_none_or(|last| *day > last) {
-                continue;
-            }
-            for rule in &call.rules {
-                *out.rules.entry(rule.clone()).or_default() += 1;
-            }
-            gather(&mut categories, *day, call);
-        }
-        out.categories = categories.into_iter().filter_map(|(c, g)| g.finish(c)).collect();
-        out.categories.sort_by(|a, b| {
-            (b.block, b.warn, b.info)
-                .cmp(&(a.block, a.warn, a.info))
-                .then_with(|| a.category.cmp(&b.category))
-        });
-        for planted in self.expected.values() {
-            let p = &mut out.planted;
-            let Some((category, severity)) = planted.expect else {
-                p.synthetic += u64::from(planted.seen);
-                continue;
-            };
-            p.committed += 1;
-            p.seen += u64::from(planted.seen);
-            if planted.missed {
-                p.missed += 1;
-                *p.missed_as.entry(format!("{category}/{severity}")).or_default() += 1;
-            }
-        }
+        out.categories = sum.category_facts();
+        out.rules = sum.rules;
         out
-    }
-}
-
-fn count(day: &mut DayCounts, call: &Call) {
-    match call.result {
-        ComparisonResult::Agreed => {
-            day.agreed += 1;
-            day.agreed_by_rule += u64::from(!call.rules.is_empty());
-        }
-        ComparisonResult::Disagreed => {
-            day.disagreed += 1;
-            day.blocks += u64::from(call.severity == Some(Severity::Block));
-            day.refused += u64::from(call.refused);
-        }
-        ComparisonResult::BothRejected => day.both_rejected += 1,
-        ComparisonResult::Excluded => day.excluded += 1,
-        ComparisonResult::Unresolved => day.unresolved += 1,
-    }
-    if matches!(call.result, ComparisonResult::Agreed | ComparisonResult::Disagreed) {
-        day.outcomes += u64::from(call.outcome);
-        day.reconstructed += u64::from(call.reconstructed);
-        // A row without discrepancies keeps its own severity: nothing is known of a default.
-        let by_default = call.default_severity.or(call.severity).unwrap_or(Severity::Info);
-        let disagreed = by_default >= Severity::Warn || call.refused;
-        day.disagreed_by_default += u64::from(disagreed);
-        day.blocks_by_default += u64::from(by_default == Severity::Block);
-    } else if let Some(reason) = call.reason {
-        *day.reasons.entry(reason.as_str().to_owned()).or_default() += 1;
-    }
-}
-
-/// A category while its calls are gathered.
-#[derive(Default)]
-struct Gathered {
-    by_severity: BTreeMap<Severity, u64>,
-    refused: u64,
-    span: Option<(Day, Day)>,
-    fields: BTreeMap<String, u64>,
-    example: Option<(Severity, bool, Example)>,
-}
-
-fn gather(categories: &mut BTreeMap<Category, Gathered>, day: Day, call: &Call) {
-    let mut worst: BTreeMap<Category, (Severity, bool)> = BTreeMap::new();
-    let mut fields: Vec<(Category, &str)> = Vec::new();
-    for d in &call.discrepancies {
-        let entry = worst.entry(d.category).or_insert((d.severity, d.refused));
-        *entry = (entry.0.max(d.severity), entry.1 | d.refused);
-        fields.push((d.category, d.field.as_str()));
-        let gathered = categories.entry(d.category).or_default();
-        let better = gathered.example.as_ref().is_none_or(|(severity, refused, e)| {
-            (d.severity, d.refused, (e.day, &e.place, &e.pointer))
-                > (*severity, *refused, (day, &call.place, &d.field))
-        });
-        if better {
-            let example = Example {
-                pointer: d.field.clone(),
-                keyword: d.keyword.clone(),
-                location: d.location.clone(),
-                note: d.note.clone(),
-                day,
-                place: call.place.clone(),
-                value: None,
-            };
-            gathered.example = Some((d.severity, d.refused, example));
-        }
-    }
-    fields.sort_unstable();
-    fields.dedup();
-    for (category, field) in fields {
-        *categories.entry(category).or_default().fields.entry(field.to_owned()).or_default() += 1;
-    }
-    for (category, (severity, refused)) in worst {
-        let gathered = categories.entry(category).or_default();
-        *gathered.by_severity.entry(severity).or_default() += 1;
-        gathered.refused += u64::from(refused);
-        gathered.span = Some(match gathered.span {
-            Some((first, last)) => (first.min(day), last.max(day)),
-            None => (day, day),
-        });
-    }
-}
-
-impl Gathered {
-    fn finish(self, category: Category) -> Option<CategoryFacts> {
-        let (first_seen, last_seen) = self.span?;
-        let (_, _, example) = self.example?;
-        let distinct_fields = self.fields.len() as u64;
-        let mut fields: Vec<FieldCount> =
-            self.fields.into_iter().map(|(pointer, calls)| FieldCount { pointer, calls }).collect();
-        fields.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.pointer.cmp(&b.pointer)));
-        fields.truncate(5);
-        let of = |s: Severity| self.by_severity.get(&s).copied().unwrap_or_default();
-        Some(CategoryFacts {
-            category: category.as_str().to_owned(),
-            block: of(Severity::Block),
-            warn: of(Severity::Warn),
-            info: of(Severity::Info),
-            refused: self.refused,
-            first_seen,
-            last_seen,
-            fields,
-            distinct_fields,
-            example,
-        })
     }
 }

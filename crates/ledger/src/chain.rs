@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use lastcall_contract::Digest;
 use lastcall_event::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::control::Entry;
 use crate::error::LedgerError;
@@ -12,7 +12,7 @@ use crate::names::Chain;
 use crate::store::{self, Store};
 
 /// The last entry of a chain, as far as a successor needs it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     /// Its sequence number.
     pub seq: u64,
@@ -102,9 +102,22 @@ pub fn read_from<B: DeserializeOwned>(
     chain: &Chain,
     before: Option<&Tail>,
 ) -> Result<Vec<Read<B>>, LedgerError> {
+    read_some(store, chain, before, usize::MAX)
+}
+
+/// The same, but no more than so many entries; only at the chain's end a hole is looked for.
+pub fn read_some<B: DeserializeOwned>(
+    store: &dyn Store,
+    chain: &Chain,
+    before: Option<&Tail>,
+    limit: usize,
+) -> Result<Vec<Read<B>>, LedgerError> {
     let mut entries: Vec<Read<B>> = Vec::new();
     let mut before = before.cloned();
     loop {
+        if entries.len() >= limit {
+            return Ok(entries);
+        }
         let seq = before.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
         let Some(read) = read_entry::<B>(store, chain, seq)? else { break };
         joins(chain, before.as_ref(), &read)?;
@@ -112,7 +125,7 @@ pub fn read_from<B: DeserializeOwned>(
         entries.push(read);
     }
     let next = before.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
-    if let Some(behind) = behind_a_hole(store, chain, next)? {
+    if let Some(behind) = behind_a_hole(store, chain, next, entries.len() as u64)? {
         return Err(LedgerError::Missing {
             place: format!("{} (entry {behind} stands behind it)", chain.entry_path(next)),
         });
@@ -135,10 +148,15 @@ pub fn joins<B>(chain: &Chain, before: Option<&Tail>, read: &Read<B>) -> Result<
     }
 }
 
-/// An entry behind the first empty place, if there is one within a doubling of the chain's length.
-pub fn behind_a_hole(store: &dyn Store, chain: &Chain, empty: u64) -> Result<Option<u64>, LedgerError> {
+/// An entry behind the first empty place, if there is one within a doubling of what was read before it.
+pub fn behind_a_hole(
+    store: &dyn Store,
+    chain: &Chain,
+    empty: u64,
+    read: u64,
+) -> Result<Option<u64>, LedgerError> {
     let mut step = 1u64;
-    while step <= empty.max(2) {
+    while step <= read.max(2) {
         let seq = empty.saturating_add(step);
         if store.get(&chain.entry_path(seq))?.is_some() {
             // The chain may have grown since the place was found empty.
@@ -155,14 +173,37 @@ pub fn read_tail<B: DeserializeOwned>(
     store: &dyn Store,
     chain: &Chain,
 ) -> Result<Option<Read<B>>, LedgerError> {
-    let stands = |seq: u64| -> Result<bool, LedgerError> { Ok(store.get(&chain.entry_path(seq))?.is_some()) };
-    if !stands(0)? {
-        return match behind_a_hole(store, chain, 0)? {
+    if store.get(&chain.entry_path(0))?.is_none() {
+        return match behind_a_hole(store, chain, 0, 0)? {
             Some(_) => Err(LedgerError::Missing { place: chain.entry_path(0) }),
             None => Ok(None),
         };
     }
-    let (mut low, mut step) = (0u64, 1u64);
+    let low = gallop(store, chain, 0)?;
+    read_last(store, chain, low).map(Some)
+}
+
+/// The last entry behind one that is known, found by galloping from there; `None`: the known one is the last.
+pub fn read_tail_after<B: DeserializeOwned>(
+    store: &dyn Store,
+    chain: &Chain,
+    known: &Tail,
+) -> Result<Option<Read<B>>, LedgerError> {
+    let low = gallop(store, chain, known.seq)?;
+    if low == known.seq {
+        return Ok(None);
+    }
+    let read = read_last::<B>(store, chain, low)?;
+    if low == known.seq.saturating_add(1) {
+        joins(chain, Some(known), &read)?;
+    }
+    Ok(Some(read))
+}
+
+/// The last entry that stands, from one that does.
+fn gallop(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerError> {
+    let stands = |seq: u64| -> Result<bool, LedgerError> { Ok(store.get(&chain.entry_path(seq))?.is_some()) };
+    let (mut low, mut step) = (from, 1u64);
     while stands(low.saturating_add(step))? {
         low = low.saturating_add(step);
         step = step.saturating_mul(2);
@@ -178,13 +219,22 @@ pub fn read_tail<B: DeserializeOwned>(
     }
     // Two that stand do not prove that all between do: `read_from` and verify find holes further inside; nobody appends
     // behind one that shows here.
-    if behind_a_hole(store, chain, high)?.is_some() {
+    if behind_a_hole(store, chain, high, high - from)?.is_some() {
         return Err(LedgerError::Missing { place: chain.entry_path(high) });
     }
-    let Some(read) = read_entry::<B>(store, chain, low)? else {
-        return Err(LedgerError::Missing { place: chain.entry_path(low) });
+    Ok(low)
+}
+
+/// An entry that stands, after making sure that it names the one before it.
+fn read_last<B: DeserializeOwned>(
+    store: &dyn Store,
+    chain: &Chain,
+    seq: u64,
+) -> Result<Read<B>, LedgerError> {
+    let Some(read) = read_entry::<B>(store, chain, seq)? else {
+        return Err(LedgerError::Missing { place: chain.entry_path(seq) });
     };
-    if let Some(before) = low.checked_sub(1) {
+    if let Some(before) = seq.checked_sub(1) {
         let path = chain.entry_path(before);
         let Some(bytes) = store.get(&path)? else { return Err(LedgerError::Missing { place: path }) };
         if read.entry.previous.as_ref() != Some(&Digest::of(&bytes)) {
@@ -192,5 +242,5 @@ pub fn read_tail<B: DeserializeOwned>(
             return Err(LedgerError::altered(&path, what));
         }
     }
-    Ok(Some(read))
+    Ok(read)
 }

@@ -4,12 +4,17 @@
 use lastcall_event::{Day, Timestamp};
 
 use crate::entry::Progress;
+use crate::index::ClosedThrough;
 use crate::ledger::{LedgerClock, PartitionChain};
 use crate::position::Partition;
 use crate::state::ControlState;
 
 /// Milliseconds after its end for which a day stays open unless a source declares otherwise: one hour.
 pub const DEFAULT_LATENESS_MS: i64 = 3_600_000;
+
+/// The first and the last day that can be written, and so that a call can lie on: 0000-01-01 and 9999-12-31.
+const FIRST_DAY: Day = Day(-719_528);
+const LAST_DAY: Day = Day(2_932_896);
 
 /// How far an entry shows that its partition was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +50,16 @@ impl ReadThrough {
         bound.map_or(Self::Unknown, Self::Until)
     }
 
+    /// The last day that it closes: whose end and the declared lateness it passes.
+    pub fn last_closed(self, lateness_ms: i64) -> Option<Day> {
+        let day = match self {
+            Self::Unknown => return None,
+            Self::Until(t) => Timestamp(t.0.saturating_sub(lateness_ms)).day().plus(-1),
+            Self::ForEver => LAST_DAY,
+        };
+        (day >= FIRST_DAY).then_some(day.min(LAST_DAY))
+    }
+
     /// Whether it passes the day's end and the declared lateness.
     pub fn closes(self, day: Day, lateness_ms: i64) -> bool {
         match self {
@@ -64,26 +79,72 @@ pub struct PartitionDays {
     pub partition: Partition,
     /// Lateness of the source.
     pub lateness_ms: i64,
-    /// Per entry: sequence number, how far it was read, how many partitions the source had.
-    steps: Vec<(u64, ReadThrough, i32)>,
-    /// In a system ledger the time of each entry: no day closes before it is over, not even by `--final`.
-    times: Vec<Timestamp>,
+    /// Which entries closed days, ascending by both.
+    closed: Vec<ClosedThrough>,
+    /// Per entry: sequence number, how far it was read. Of those that an index entry folded only the last.
+    steps: Vec<(u64, ReadThrough)>,
 }
 
 impl PartitionDays {
-    /// The entry that closed the day, and the source's partition count there.
+    /// From the entries of a partition chain, and what stands before them.
+    pub fn new(chain: &PartitionChain, lateness_ms: i64, clock: LedgerClock) -> Self {
+        let mut days = Self {
+            source: chain.source.clone(),
+            partition: chain.partition,
+            lateness_ms,
+            closed: Vec::new(),
+            steps: Vec::new(),
+        };
+        if let Some(folded) = &chain.folded {
+            days.closed = folded.closed.clone();
+            days.steps.push((folded.tail.seq, ReadThrough::of(&folded.progress, clock)));
+        }
+        for read in &chain.entries {
+            let progress = read.entry.body.progress();
+            let through = ReadThrough::of(progress, clock);
+            days.steps.push((read.entry.seq, through));
+            // In a system ledger no day closes before it is over, not even by `--final`.
+            let over = match clock {
+                LedgerClock::System => read.entry.at.day().plus(-1),
+                LedgerClock::Simulated => LAST_DAY,
+            };
+            let Some(day) = through.last_closed(lateness_ms).map(|day| day.min(over)) else { continue };
+            if days.closed.last().is_none_or(|c| c.through < day) {
+                let closed =
+                    ClosedThrough { through: day, seq: read.entry.seq, partitions: progress.partitions };
+                days.closed.push(closed);
+            }
+        }
+        days
+    }
+
+    /// The entry that closed the day, and the source's partition count there. Of days whose closing is folded, an
+    /// entry that had closed it at the latest.
     pub fn closing(&self, day: Day) -> Option<(u64, i32)> {
-        let over = |i: usize| self.times.get(i).is_none_or(|at| *at >= day.end());
-        let mut steps = self.steps.iter().enumerate();
-        steps
-            .find(|(i, (_, read, _))| read.closes(day, self.lateness_ms) && over(*i))
-            .map(|(_, (seq, _, partitions))| (*seq, *partitions))
+        self.closed.iter().find(|c| c.through >= day).map(|c| (c.seq, c.partitions))
+    }
+
+    /// The closed days as an index entry keeps them: runs with the same partition count are one.
+    pub fn folded(&self) -> Vec<ClosedThrough> {
+        let mut out: Vec<ClosedThrough> = Vec::new();
+        for closed in &self.closed {
+            match out.last_mut() {
+                Some(last) if last.partitions == closed.partitions => *last = *closed,
+                _ => out.push(*closed),
+            }
+        }
+        out
+    }
+
+    /// The last day that is closed.
+    pub fn closed_through(&self) -> Option<Day> {
+        self.closed.last().map(|c| c.through)
     }
 
     /// The accounting day of a call of `day` that entry `seq` recorded: its own day or, where an earlier entry had
     /// closed that, the first day then open.
     pub fn accounting_day(&self, seq: u64, day: Day) -> Day {
-        let earlier = self.steps.iter().rev().find(|(s, _, _)| *s < seq).map(|(_, read, _)| *read);
+        let earlier = self.steps.iter().rev().find(|(s, _)| *s < seq).map(|(_, read)| *read);
         match earlier {
             Some(ReadThrough::Until(t)) if ReadThrough::Until(t).closes(day, self.lateness_ms) => {
                 // The last day that t closes is the one whose end and lateness lie at or before t.
@@ -100,7 +161,7 @@ impl PartitionDays {
 
     /// How far it was read so far.
     pub fn read_through(&self) -> ReadThrough {
-        self.steps.last().map_or(ReadThrough::Unknown, |(_, read, _)| *read)
+        self.steps.last().map_or(ReadThrough::Unknown, |(_, read)| *read)
     }
 }
 
@@ -179,24 +240,8 @@ impl DayStates {
             };
             states.names.push(info.name.clone());
             states.lateness.push((info.name.clone(), info.lateness_ms));
-            for chain in chains.iter().filter(|c| c.source == info.name && !c.entries.is_empty()) {
-                let steps = chain.entries.iter().map(|read| {
-                    let progress = read.entry.body.progress();
-                    (read.entry.seq, ReadThrough::of(progress, clock), progress.partitions)
-                });
-                let steps = steps.collect();
-                let times = match clock {
-                    LedgerClock::System => chain.entries.iter().map(|read| read.entry.at).collect(),
-                    LedgerClock::Simulated => Vec::new(),
-                };
-                states.partitions.push(PartitionDays {
-                    source: info.name.clone(),
-                    partition: chain.partition,
-                    lateness_ms: info.lateness_ms,
-                    steps,
-                    times,
-                });
-            }
+            let of_source = chains.iter().filter(|c| c.source == info.name && c.tail().is_some());
+            states.partitions.extend(of_source.map(|c| PartitionDays::new(c, info.lateness_ms, clock)));
         }
         states
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lastcall_contract::Digest;
-use lastcall_event::Timestamp;
+use lastcall_event::{Day, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::control::SourceKind;
@@ -11,7 +11,7 @@ use crate::position::{NextOffset, Offset, Range};
 use crate::tally::{CallCount, Exposure, Tally};
 
 /// A control entry that another entry names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ControlRef {
     /// Its sequence number.
     pub seq: u64,
@@ -191,6 +191,15 @@ pub struct LossCount {
     pub to: Timestamp,
     /// Calls.
     pub count: u64,
+}
+
+impl LossCount {
+    /// The days on which the calls may have been lost: nobody knows on which of them, so they count on each, as what is
+    /// unknown does. No more than 401.
+    pub fn days(&self) -> impl DoubleEndedIterator<Item = Day> {
+        let (from, to) = (self.from.day().0, self.to.day().0);
+        (from..=to.max(from).min(from.saturating_add(400))).map(Day)
+    }
 }
 
 /// Who wrote it.

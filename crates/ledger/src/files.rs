@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, NullArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, NullArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use lastcall_contract::Digest;
-use parquet::arrow::ArrowSchemaConverter;
-use parquet::arrow::add_encoded_arrow_schema_to_metadata;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
 };
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::{ArrowSchemaConverter, ProjectionMask, add_encoded_arrow_schema_to_metadata};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
@@ -195,17 +194,33 @@ impl Paged {
 
 /// Reads a file that an entry names, after checking length and digest.
 pub(crate) fn checked(store: &dyn Store, file: &FileRef) -> Result<Bytes, LedgerError> {
-    let Some(bytes) = store.get(&file.path)? else {
-        return Err(LedgerError::Missing { place: file.path.clone() });
+    checked_as(store, &file.path, file.bytes, &file.sha256)
+}
+
+/// Reads a file that has to have this length and digest.
+pub(crate) fn checked_as(
+    store: &dyn Store,
+    path: &str,
+    length: u64,
+    sha256: &Digest,
+) -> Result<Bytes, LedgerError> {
+    let Some(bytes) = store.get(path)? else {
+        return Err(LedgerError::Missing { place: path.to_owned() });
     };
-    if bytes.len() as u64 != file.bytes {
-        let what = format!("it has {} bytes, its entry says {}", bytes.len(), file.bytes);
-        return Err(LedgerError::altered(&file.path, what));
+    if bytes.len() as u64 != length {
+        let what = format!("it has {} bytes, its entry says {length}", bytes.len());
+        return Err(LedgerError::altered(path, what));
     }
-    if Digest::of(&bytes) != file.sha256 {
-        return Err(LedgerError::altered(&file.path, "its SHA-256 is not the one in its entry"));
+    if Digest::of(&bytes) != *sha256 {
+        return Err(LedgerError::altered(path, "its SHA-256 is not the one in its entry"));
     }
     Ok(bytes)
+}
+
+/// Rows to keep: asked of batches that hold nothing but these columns.
+pub(crate) struct Keep {
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) rows: Box<dyn FnMut(&RecordBatch) -> BooleanArray + Send>,
 }
 
 /// Calls `each` with every batch of a file whose schema must be `schema`.
@@ -213,6 +228,17 @@ pub(crate) fn for_each_batch(
     path: &str,
     bytes: Bytes,
     schema: &SchemaRef,
+    each: impl FnMut(&RecordBatch) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    for_each_kept_batch(path, bytes, schema, None, each)
+}
+
+/// The same with the rows to keep: the columns of others are not decoded.
+pub(crate) fn for_each_kept_batch(
+    path: &str,
+    bytes: Bytes,
+    schema: &SchemaRef,
+    keep: Option<Keep>,
     mut each: impl FnMut(&RecordBatch) -> Result<(), LedgerError>,
 ) -> Result<(), LedgerError> {
     let fail = |e: &dyn std::fmt::Display| LedgerError::unreadable(path, e);
@@ -221,10 +247,14 @@ pub(crate) fn for_each_batch(
     if metadata.schema().fields() != schema.fields() {
         return Err(fail(&"its columns are not those of schemas/parquet.md; another version wrote it"));
     }
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, metadata)
-        .with_batch_size(4096)
-        .build()
-        .map_err(|e| fail(&e))?;
+    let mut builder =
+        ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, metadata).with_batch_size(4096);
+    if let Some(Keep { columns, mut rows }) = keep {
+        let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+        let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| Ok(rows(&batch)));
+        builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+    }
+    let reader = builder.build().map_err(|e| fail(&e))?;
     for batch in reader {
         each(&batch.map_err(|e| fail(&e))?)?;
     }

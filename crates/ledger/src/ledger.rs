@@ -14,6 +14,7 @@ use crate::days::DayStates;
 use crate::entry::{Chunk, ControlRef, FileKind, FileRef, PartitionBody, Progress};
 use crate::erasure::{Followed, Standing, Superseded};
 use crate::error::LedgerError;
+use crate::index::{self, Folded, IndexBody};
 use crate::names::{self, Chain};
 use crate::position::Partition;
 use crate::redaction::Redaction;
@@ -56,6 +57,8 @@ pub struct PartitionChain {
     pub source: String,
     /// The partition.
     pub partition: Partition,
+    /// What an index entry says of the entries that were not read; `None`: they begin with the genesis.
+    pub folded: Option<Folded>,
     /// Its entries, in order; the hashes join.
     pub entries: Vec<Read<PartitionBody>>,
 }
@@ -68,12 +71,30 @@ impl PartitionChain {
 
     /// Where the partition stands; `None` without a genesis.
     pub fn progress(&self) -> Option<&Progress> {
-        self.entries.last().map(|read| read.entry.body.progress())
+        let last = self.entries.last().map(|read| read.entry.body.progress());
+        last.or_else(|| self.folded.as_ref().map(|folded| &folded.progress))
     }
 
     /// Its tail.
     pub fn tail(&self) -> Option<Tail> {
-        self.entries.last().map(Read::tail)
+        let last = self.entries.last().map(Read::tail);
+        last.or_else(|| self.folded.as_ref().map(|folded| folded.tail.clone()))
+    }
+
+    /// Latest time of a call.
+    pub fn newest(&self) -> Option<Timestamp> {
+        let folded = self.folded.as_ref().and_then(|folded| folded.newest);
+        folded.max(self.chunks().filter_map(|(_, chunk)| chunk.newest).max())
+    }
+
+    /// The same chain of which no entry was read.
+    pub(crate) fn clone_without_entries(&self) -> Self {
+        Self {
+            source: self.source.clone(),
+            partition: self.partition,
+            folded: self.folded.clone(),
+            entries: Vec::new(),
+        }
     }
 
     /// The chain's name.
@@ -217,16 +238,16 @@ impl Ledger {
         if let Some(now) = self.system_now() {
             return Ok(Some(now));
         }
-        let control = self.control()?;
-        let mut clocks = Vec::new();
-        for source in control.sources.keys() {
-            for partition in self.partition_numbers(source)? {
-                let tail =
-                    chain::read_tail::<PartitionBody>(&*self.store, &Chain::partition(source, partition))?;
-                clocks.push(tail.and_then(|read| read.entry.body.progress().clock));
-            }
-        }
-        Ok(clocks.into_iter().min().flatten())
+        let head = self.head()?;
+        let control = self.control_since(head.as_ref())?;
+        let ends = self.ends(&control, head.as_ref().map(|head| &head.entry.body))?;
+        let clocks = ends.iter().map(|end| end.progress.clock);
+        Ok(clocks.min().flatten())
+    }
+
+    /// The newest entry of the index chain: its digest is the ledger's head. `None`: never compacted.
+    pub fn head(&self) -> Result<Option<Read<IndexBody>>, LedgerError> {
+        index::head(&*self.store)
     }
 
     /// The control chain, read and checked from its genesis.
@@ -241,7 +262,7 @@ impl Ledger {
         let read = chain::read_from::<Control>(&*self.store, &Chain::Control, state.tail().as_ref())?;
         let grown = !read.is_empty();
         for entry in read {
-            let first = state.entries.is_empty();
+            let first = state.tail().is_none();
             match &entry.entry.body {
                 Control::Genesis { ledger_id, clock } if first && *ledger_id == self.meta.id => {
                     let agrees = *clock == self.meta.clock;
@@ -281,8 +302,8 @@ impl Ledger {
         &self,
         mut make: impl FnMut(&ControlState) -> Result<Control, E>,
     ) -> Result<(u64, Digest), E> {
-        let mut state = self.control()?;
-        if state.entries.is_empty() {
+        let mut state = self.control_now()?;
+        if state.tail().is_none() {
             // `init` was stopped between ledger.json and the genesis.
             self.ensure_genesis()?;
             self.follow_control(&mut state)?;
@@ -373,7 +394,7 @@ impl Ledger {
         let chain = Chain::partition(source, partition);
         let entries = chain::read_from::<PartitionBody>(&*self.store, &chain, None)?;
         check_partition(&chain, &entries)?;
-        Ok(PartitionChain { source: source.to_owned(), partition, entries })
+        Ok(PartitionChain { source: source.to_owned(), partition, folded: None, entries })
     }
 
     /// Every partition chain of every registered source, read and checked.
@@ -491,27 +512,40 @@ pub fn system_now() -> Timestamp {
 /// What holds along a partition chain besides the hashes: a genesis first, ranges that join, sums that balance,
 /// control entries that never fall.
 pub(crate) fn check_partition(chain: &Chain, entries: &[Read<PartitionBody>]) -> Result<(), LedgerError> {
-    let mut before: Option<&PartitionBody> = None;
+    check_following(chain, None, entries)
+}
+
+/// The same, behind entries that were not read: where the last of them stood, and which control entry it named.
+pub(crate) fn check_following(
+    chain: &Chain,
+    before: Option<(&Progress, u64)>,
+    entries: &[Read<PartitionBody>],
+) -> Result<(), LedgerError> {
+    let mut before = before;
     for read in entries {
         let body = &read.entry.body;
-        if let Some(what) = breaks(before, body) {
+        if let Some(what) = breaks_after(before, body) {
             return Err(LedgerError::altered(&chain.entry_path(read.entry.seq), what));
         }
-        before = Some(body);
+        before = Some((body.progress(), body.control().seq));
     }
     Ok(())
 }
 
 /// Why an entry cannot follow another.
 pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Option<&'static str> {
+    breaks_after(before.map(|body| (body.progress(), body.control().seq)), body)
+}
+
+fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
     let is_genesis = matches!(body, PartitionBody::Genesis { .. });
-    let Some(before) = before else {
+    let Some((was, control)) = before else {
         return (!is_genesis).then_some("a partition chain begins with its genesis");
     };
     if is_genesis {
         return Some("a second genesis");
     }
-    let (was, is) = (before.progress(), body.progress());
+    let is = body.progress();
     let range = match body {
         PartitionBody::Chunk(chunk) => Some(&chunk.range),
         PartitionBody::Gap { range, .. } => Some(range),
@@ -527,7 +561,7 @@ pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Op
         None if is.next != was.next => return Some("it moves the position without a range"),
         _ => {}
     }
-    if body.control().seq < before.control().seq {
+    if body.control().seq < control {
         return Some("it names an older control entry than the one before it");
     }
     if is.read_through < was.read_through || is.clock < was.clock || (was.is_final && !is.is_final) {

@@ -13,6 +13,7 @@ pub mod erasure;
 mod error;
 mod files;
 pub mod gc;
+pub mod index;
 mod ledger;
 pub mod named;
 pub mod names;
@@ -25,6 +26,7 @@ pub mod state;
 pub mod store;
 pub mod tally;
 pub mod verify;
+pub mod window;
 pub mod wire;
 
 pub use calls::{CallRef, CallsWriter, commitment};

@@ -1,5 +1,7 @@
 //! Paths inside a ledger. Every name that comes from data is percent-encoded; nothing is found by listing.
 
+use lastcall_contract::Digest;
+use lastcall_event::Day;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::error::LedgerError;
@@ -17,6 +19,8 @@ pub const META: &str = "ledger.json";
 pub enum Chain {
     /// Sources, pairs, registrations, plants, verdicts.
     Control,
+    /// Summaries of all of it; the newest names every chain's tail, and its digest is the ledger's head.
+    Index,
     /// What was recorded of one partition of one source.
     Partition {
         /// The source's name.
@@ -36,6 +40,7 @@ impl Chain {
     pub fn entry_path(&self, seq: u64) -> String {
         match self {
             Self::Control => format!("chains/control/{seq:020}.json"),
+            Self::Index => format!("chains/index/{seq:020}.json"),
             Self::Partition { source, partition } => {
                 format!("chains/{}/{}/{seq:020}.json", encode(source), partition.0)
             }
@@ -47,6 +52,7 @@ impl std::fmt::Display for Chain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Control => f.write_str("control"),
+            Self::Index => f.write_str("index"),
             Self::Partition { source, partition } => write!(f, "{source}/{}", partition.0),
         }
     }
@@ -78,7 +84,7 @@ pub fn check_source_name(name: &str) -> Result<(), LedgerError> {
 }
 
 /// The path of an object.
-pub fn object_path(digest: &lastcall_contract::Digest) -> String {
+pub fn object_path(digest: &Digest) -> String {
     format!("objects/{}", digest.hex())
 }
 
@@ -118,6 +124,21 @@ pub fn parse_data_path(path: &str) -> Option<Named<'_>> {
     Some(Named { chain: Some((source, Partition(partition.parse().ok()?))), seq })
 }
 
+/// The path of a file of compacted results: one tool under one epoch on one day, and the index entry that names it.
+pub fn day_path(day: Day, tool: &str, epoch: &Digest, seq: u64, nonce: &str) -> String {
+    format!("days/{day}/{}/{}/{seq:020}-{nonce}.parquet", short(tool), epoch.hex())
+}
+
+/// A name of any length as one part of a path: long ones are cut and told apart by their digest.
+fn short(name: &str) -> String {
+    let encoded = encode(name);
+    if encoded.len() <= MAX_ENCODED {
+        return encoded;
+    }
+    let start: String = encoded.chars().take(MAX_ENCODED - 70).collect();
+    format!("{start}~{}", Digest::of(name.as_bytes()).hex())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -147,7 +168,10 @@ mod tests {
             assert!(!encoded.starts_with('.') && !encoded.contains('/'), "{name} {encoded}");
             assert!(encoded.bytes().all(|b| b.is_ascii_graphic() && b != b'\\'), "{name} {encoded}");
         }
+        let long = day_path(Day(20_605), &"é/".repeat(400), &Digest::of(b"e"), 7, "00ff");
+        assert!(long.split('/').all(|part| part.len() <= 255) && long.split('/').count() == 5, "{long}");
         assert!(check_source_name("control").is_err());
+        assert!(check_source_name("index").is_err());
         assert!(check_source_name("").is_err());
         assert!(check_source_name(&"é".repeat(100)).is_err());
         assert!(check_source_name("orders.jsonl").is_ok());

@@ -233,6 +233,60 @@ pub(crate) fn for_each_row(
     })
 }
 
+/// The schema of results files.
+pub(crate) fn schema() -> arrow_schema::SchemaRef {
+    Columns::schema()
+}
+
+/// How the columns of results files look.
+pub(crate) fn shapes() -> &'static [(&'static str, files::Shape)] {
+    Columns::SHAPES
+}
+
+/// Calls `each` with those rows of a batch that `hold` lets pass by day, call key and epoch, and where they stand in it.
+pub(crate) fn picked(
+    path: &str,
+    batch: &RecordBatch,
+    mut hold: impl FnMut(Day, &[u8], &str) -> bool,
+    mut each: impl FnMut(usize, ResultRow) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    let view = View::new(path, batch)?;
+    for at in 0..batch.num_rows() {
+        if hold(Day(view.day.value(at)), view.call_key.value(at), view.epoch.value(at)) {
+            each(at, view.row(at)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `each` with the rows of a results file whose bytes were checked, batch by batch, to be read by [`picked`].
+/// `hold` says by day, call key and epoch which rows are wanted; `None`: all of them.
+pub(crate) fn for_each_batch(
+    path: &str,
+    bytes: Bytes,
+    hold: Option<Box<dyn FnMut(Day, &[u8], &str) -> bool + Send>>,
+    each: impl FnMut(&RecordBatch) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    let keep = hold.map(|mut hold| files::Keep {
+        columns: &["day", "call_key", "epoch"],
+        rows: Box::new(move |batch| {
+            let columns = (
+                files::column::<Date32Array>("", batch, "day"),
+                files::column::<FixedSizeBinaryArray>("", batch, "call_key"),
+                files::column::<StringArray>("", batch, "epoch"),
+            );
+            // The schema was checked: columns of another type do not come here.
+            let (Ok(day), Ok(key), Ok(epoch)) = columns else {
+                return BooleanArray::from(vec![true; batch.num_rows()]);
+            };
+            (0..batch.num_rows())
+                .map(|at| Some(hold(Day(day.value(at)), key.value(at), epoch.value(at))))
+                .collect()
+        }),
+    });
+    files::for_each_kept_batch(path, bytes, &Columns::schema(), keep, each)
+}
+
 struct View<'a> {
     path: &'a str,
     partition: &'a Int32Array,

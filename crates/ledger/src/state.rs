@@ -1,16 +1,19 @@
 //! What the control chain folds to: sources, observed pairs, registrations, plants, verdicts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastcall_contract::Digest;
 use lastcall_event::{Day, Preset, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::chain::{Read, Tail};
 use crate::control::{Control, Pair, Role, SourceKind};
+use crate::entry::ControlRef;
+use crate::ledger::LedgerClock;
 use crate::redaction::Redaction;
 
 /// A registered source.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceInfo {
     /// Unique name.
     pub name: String,
@@ -27,7 +30,7 @@ pub struct SourceInfo {
 }
 
 /// A pair that is observed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObservedPair {
     /// Sequence number of its entry.
     pub seq: u64,
@@ -36,7 +39,7 @@ pub struct ObservedPair {
 }
 
 /// A registration and, if it ended, how.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Registration {
     /// Sequence number of its entry: its id.
     pub seq: u64,
@@ -65,7 +68,7 @@ pub struct Registration {
 }
 
 /// How a window ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowEnd {
     /// Sequence number of the `EndWindow` entry.
     pub seq: u64,
@@ -76,7 +79,7 @@ pub struct WindowEnd {
 }
 
 /// A list of planted or synthetic calls.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plant {
     /// Sequence number of its entry.
     pub seq: u64,
@@ -93,7 +96,7 @@ pub struct Plant {
 }
 
 /// A verdict that was given.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictEntry {
     /// Sequence number of its entry.
     pub seq: u64,
@@ -109,10 +112,28 @@ pub struct VerdictEntry {
     pub document: Digest,
 }
 
+/// What stands before the entries that were read, where an index entry spared reading them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ControlBase {
+    /// The last entry that is folded.
+    pub tail: Tail,
+    /// The ledger's id, as its genesis states it.
+    pub ledger_id: String,
+    /// The ledger's clock, as its genesis states it.
+    pub clock: LedgerClock,
+    /// The last entry that a verdict rests on.
+    pub evidence: ControlRef,
+}
+
 /// The fold of the control chain up to its tail.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ControlState {
-    /// Every entry, in order.
+    /// What is folded without its entries; `None`: every entry is in `entries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<ControlBase>,
+    /// Every entry that was read, in order.
+    #[serde(skip)]
     pub entries: Vec<Read<Control>>,
     /// Sources by name.
     pub sources: BTreeMap<String, SourceInfo>,
@@ -188,24 +209,76 @@ impl ControlState {
         self.entries.push(read);
     }
 
-    /// Whether the entry that a partition entry names is the one that stands in this chain. One that is not yet there
-    /// says nothing: whoever reads it is behind.
-    pub fn agrees(&self, named: &crate::entry::ControlRef) -> bool {
-        let there = usize::try_from(named.seq).ok().and_then(|i| self.entries.get(i));
-        there.is_none_or(|read| read.digest == named.digest)
+    /// Whether the entry that a partition entry names is the one that stands in this chain. One that was not read says
+    /// nothing: whoever reads it is behind, or it is folded ([`Self::is_folded`]).
+    pub fn agrees(&self, named: &ControlRef) -> bool {
+        if let Some(base) = self.base.as_ref().filter(|base| base.tail.seq == named.seq) {
+            return base.tail.digest == named.digest;
+        }
+        let first = self.base.as_ref().map_or(0, |base| base.tail.seq.saturating_add(1));
+        let at = named.seq.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.entries.get(at)).is_none_or(|read| read.digest == named.digest)
+    }
+
+    /// Whether a control entry stands so far back that only its fold was read.
+    pub fn is_folded(&self, seq: u64) -> bool {
+        self.base.as_ref().is_some_and(|base| seq < base.tail.seq)
     }
 
     /// The last entry; `None` for an empty chain (a ledger without its genesis).
     pub fn tail(&self) -> Option<Tail> {
-        self.entries.last().map(Read::tail)
+        self.entries.last().map(Read::tail).or_else(|| self.base.as_ref().map(|base| base.tail.clone()))
+    }
+
+    /// The last entry that a verdict rests on. Verdicts rest on the record and are no part of it, so that the same record
+    /// gives the same document however often it was decided on; an erasure or an expiry takes nothing that a verdict reads,
+    /// and changes none.
+    pub fn evidence(&self) -> Option<ControlRef> {
+        let outside = |body: &Control| {
+            matches!(body, Control::Verdict { .. } | Control::Erase { .. } | Control::Expire { .. })
+        };
+        let last = self.entries.iter().rev().find(|r| !outside(&r.entry.body));
+        last.map(|r| ControlRef { seq: r.entry.seq, digest: r.digest.clone() })
+            .or_else(|| self.base.as_ref().map(|base| base.evidence.clone()))
     }
 
     /// The ledger's id, as its genesis states it.
     pub fn ledger_id(&self) -> Option<&str> {
+        if let Some(base) = &self.base {
+            return Some(&base.ledger_id);
+        }
         self.entries.first().and_then(|read| match &read.entry.body {
             Control::Genesis { ledger_id, .. } => Some(ledger_id.as_str()),
             _ => None,
         })
+    }
+
+    /// The ledger's clock, as its genesis states it.
+    pub fn clock(&self) -> Option<LedgerClock> {
+        if let Some(base) = &self.base {
+            return Some(base.clock);
+        }
+        self.entries.first().and_then(|read| match &read.entry.body {
+            Control::Genesis { clock, .. } => Some(*clock),
+            _ => None,
+        })
+    }
+
+    /// The state without its entries, as an index entry keeps it: of the verdicts only the last of each registration.
+    /// `None` for an empty chain.
+    pub fn fold(&self) -> Option<Self> {
+        let base = ControlBase {
+            tail: self.tail()?,
+            ledger_id: self.ledger_id()?.to_owned(),
+            clock: self.clock()?,
+            evidence: self.evidence()?,
+        };
+        let mut folded = Self { base: Some(base), entries: Vec::new(), ..self.clone() };
+        let mut seen = BTreeSet::new();
+        folded.verdicts.reverse();
+        folded.verdicts.retain(|verdict| seen.insert(verdict.registration));
+        folded.verdicts.reverse();
+        Some(folded)
     }
 
     /// The pairs that recorders compare now: observed ones and those of open windows, each epoch once.

@@ -1,5 +1,7 @@
 //! Checks everything that the record says against itself. Reads only, repairs nothing, never stops at the first find.
 
+pub mod index;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use lastcall_compare::{ComparisonResult, Severity};
@@ -155,6 +157,7 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
     }
     verifier.verdicts()?;
     verifier.erasures();
+    verifier.index()?;
     let mut report = verifier.report;
     report.outcome = report.findings.iter().map(|f| f.outcome).min().unwrap_or(Outcome::Intact);
     Ok(report)
@@ -219,7 +222,7 @@ impl Verifier<'_> {
             }
             seq = seq.saturating_add(1);
         }
-        if let Some(behind) = chain::behind_a_hole(&*store, chain, seq)? {
+        if let Some(behind) = chain::behind_a_hole(&*store, chain, seq, seq)? {
             let what = format!("it is missing, and entry {behind} stands behind it");
             self.find(
                 Outcome::Incomplete,
@@ -323,6 +326,19 @@ impl Verifier<'_> {
                 self.find(Outcome::Altered, &format!("{} entry {}", tail.chain, tail.seq), record, what);
             }
         }
+        Ok(())
+    }
+
+    /// The index against the chains, the days against the chunks.
+    fn index(&mut self) -> Result<(), LedgerError> {
+        let index = index::check_index(self.ledger, self.each)?;
+        self.report.findings.extend(index.findings);
+        self.report.chains.extend(index.chain);
+        self.report.entries += index.entries;
+        self.report.files += index.files;
+        self.report.bytes += index.bytes;
+        self.report.rows += index.rows;
+        self.report.objects += index.objects;
         Ok(())
     }
 

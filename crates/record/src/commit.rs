@@ -6,6 +6,7 @@ use lastcall_ledger::LedgerError;
 use lastcall_ledger::chain::{self, Append, Tail};
 use lastcall_ledger::control::SourceKind;
 use lastcall_ledger::entry::{Build, ControlRef, PartitionBody, Progress};
+use lastcall_ledger::index::PartitionEnd;
 use lastcall_ledger::names::Chain;
 use lastcall_ledger::position::{NextOffset, Partition};
 use lastcall_ledger::store::Store;
@@ -31,23 +32,32 @@ pub struct Committer<'a> {
     partition: Partition,
     chain: Chain,
     writer: String,
+    known: Option<PartitionEnd>,
 }
 
 impl<'a> Committer<'a> {
     /// For one partition of one source, under a writer's random id.
     pub fn new(store: &'a dyn Store, source: &str, partition: Partition, writer: &str) -> Self {
         let chain = Chain::partition(source, partition);
-        Self { store, source: source.to_owned(), partition, chain, writer: writer.to_owned() }
+        Self { store, source: source.to_owned(), partition, chain, writer: writer.to_owned(), known: None }
+    }
+
+    /// Looks for the tail from where the index says that the chain ended.
+    #[must_use]
+    pub fn knowing(self, known: Option<PartitionEnd>) -> Self {
+        Self { known, ..self }
     }
 
     /// Reads where the partition stands; `None`: nobody has begun it.
     pub fn assigned(&self) -> Result<Option<Assigned>, LedgerError> {
-        let read = chain::read_tail::<PartitionBody>(self.store, &self.chain)?;
-        Ok(read.map(|read| Assigned {
-            tail: read.tail(),
-            progress: read.entry.body.progress().clone(),
-            control: read.entry.body.control().clone(),
-        }))
+        let read = match &self.known {
+            Some(known) => chain::read_tail_after::<PartitionBody>(self.store, &self.chain, &known.tail)?,
+            None => chain::read_tail::<PartitionBody>(self.store, &self.chain)?,
+        };
+        let end = read.map(|read| PartitionEnd::of(&self.source, self.partition, &read));
+        let assigned =
+            |end: PartitionEnd| Assigned { tail: end.tail, progress: end.progress, control: end.control };
+        Ok(end.or_else(|| self.known.clone()).map(assigned))
     }
 
     /// Begins the partition. Whoever wins, [`Self::assigned`] then says where it stands.

@@ -10,6 +10,7 @@ use lastcall_ledger::chain::Append;
 use lastcall_ledger::control::{Control, Role, SourceKind};
 use lastcall_ledger::days::DEFAULT_LATENESS_MS;
 use lastcall_ledger::entry::{Balance, ControlRef, PartitionBody};
+use lastcall_ledger::index::PartitionEnd;
 use lastcall_ledger::position::{NextOffset, Partition};
 use lastcall_ledger::redaction::Redaction;
 use lastcall_ledger::state::{ControlState, SourceInfo};
@@ -301,6 +302,8 @@ struct Run<'a> {
     location: String,
     options: RunOptions,
     registered_now: bool,
+    /// Where the index says that the partition ended.
+    known: Option<PartitionEnd>,
     summary: Summary,
 }
 
@@ -314,7 +317,10 @@ impl<'a> Run<'a> {
         options: &RunOptions,
     ) -> Result<Self, RunError> {
         names::check_source_name(name)?;
-        let mut control = ledger.control()?;
+        let head = ledger.head()?;
+        let mut control = ledger.control_since(head.as_ref())?;
+        let known =
+            head.and_then(|head| head.entry.body.partition(name, Partition(0)).map(PartitionEnd::from));
         let registered_now = !control.sources.contains_key(name);
         if registered_now {
             // Before the source: nobody can record it without.
@@ -373,6 +379,7 @@ impl<'a> Run<'a> {
             location: location.to_owned(),
             options: options.clone(),
             registered_now,
+            known,
             summary,
         };
         // Before anything is read: another key would look like another file.
@@ -382,6 +389,7 @@ impl<'a> Run<'a> {
 
     fn committer(&self) -> Committer<'a> {
         Committer::new(&**self.ledger.store(), &self.info.name, Partition(0), self.ledger.writer())
+            .knowing(self.known.clone())
     }
 
     fn control_ref(&self) -> Result<(ControlRef, Timestamp), RunError> {
@@ -412,7 +420,7 @@ impl<'a> Run<'a> {
             let place = names::Chain::Control.entry_path(assigned.control.seq);
             return Err(LedgerError::Missing { place }.into());
         }
-        if !self.control.agrees(&assigned.control) {
+        if !self.ledger.check_control(&self.control, &assigned.control)? {
             let place = names::Chain::Control.entry_path(assigned.control.seq);
             return Err(LedgerError::altered(&place, "it is not the entry that the record names").into());
         }

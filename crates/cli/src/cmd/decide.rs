@@ -1,7 +1,6 @@
 //! `lastcall decide`: READY, NOT_READY, INSUFFICIENT or ERROR, with the evidence. It reads the ledger, and appends the
 //! verdict unless asked not to.
 
-pub mod gather;
 mod values;
 
 use std::path::PathBuf;
@@ -11,9 +10,9 @@ use clap::ValueEnum;
 use lastcall_decision::{Answer, Question, Verdict, canonical_json, decide, decide_after_cutover, nearest};
 use lastcall_ledger::Ledger;
 use lastcall_ledger::control::Control;
+use lastcall_ledger::window::{Record, Subject};
 use lastcall_report::{fleet_page, fleet_text, to_json, verdict_page, verdict_text};
 
-use self::gather::{Record, Subject};
 use super::ledger::{of_ledger, open};
 use crate::ui::{Exit, style, with_exit};
 
@@ -81,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         QuestionArg::Retire => Question::Retire,
         QuestionArg::Delete => Question::Delete,
     };
-    let mut verdicts = answers(&record, &subjects, question);
+    let mut verdicts = answers(&record, &subjects, question)?;
     if !args.dry_run && question == Question::Cutover {
         for verdict in &verdicts {
             append(&record, verdict)?;
@@ -98,19 +97,22 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 /// The verdicts on these subjects, in their order.
-pub fn answers(record: &Record, subjects: &[Subject], question: Question) -> Vec<Verdict> {
-    let inputs = record.gather(subjects);
+///
+/// # Errors
+/// Something that the index names is missing or altered; the command ends with 4.
+pub fn answers(record: &Record, subjects: &[Subject], question: Question) -> anyhow::Result<Vec<Verdict>> {
+    let inputs = record.gather(subjects).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     let answer = |input| match question {
         Question::Cutover => decide(input),
         other => decide_after_cutover(input, other),
     };
-    inputs.iter().map(answer).collect()
+    Ok(inputs.iter().map(answer).collect())
 }
 
 /// Decides on every tool of a ledger and appends the verdicts: for `demo`.
 pub fn decide_all(ledger: Ledger) -> anyhow::Result<Vec<Verdict>> {
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
-    let verdicts = answers(&record, &record.subjects(), Question::Cutover);
+    let verdicts = answers(&record, &record.subjects(), Question::Cutover)?;
     for verdict in &verdicts {
         append(&record, verdict)?;
     }

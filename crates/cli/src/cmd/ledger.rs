@@ -1,5 +1,6 @@
-//! `lastcall ledger init | source | redact | verify | files | erase | expire | gc`: the record itself.
+//! `lastcall ledger init | source | redact | verify | compact | files | erase | expire | gc`: the record itself.
 
+mod compact;
 mod erase;
 mod gc;
 pub mod redaction;
@@ -88,6 +89,17 @@ enum Command {
         Exit codes: 0 intact, 1 altered or truncated, 3 incomplete or cannot check.")]
     Verify {
         /// The ledger: a folder, or s3://BUCKET/PREFIX.
+        dir: PathBuf,
+        /// How to answer.
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
+    /// Fold closed days into compacted files and daily facts, so that reading stays as quick as on the first day.
+    #[command(after_help = "Example: lastcall ledger compact ledger\n\n\
+        It changes no answer, and may run at any time, beside recorders and beside itself. With nothing new it writes\n\
+        nothing.")]
+    Compact {
+        /// The ledger.
         dir: PathBuf,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
@@ -207,6 +219,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Expire(args) => erase::run_expire(&args),
         Command::Gc { dir, delete, format } => gc::run(&dir, delete, format),
         Command::Verify { dir, format } => check(&dir, format),
+        Command::Compact { dir, format } => compact::run(&dir, format),
         Command::Files { dir, kind, format } => files(&dir, kind, format),
     }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lastcall_decision::{Answer, DayCounts, Question, Verdict, grouped, percent_of};
+use lastcall_ledger::window::{Record, Subject};
 use lastcall_report::{to_json, verdict_text};
 use serde::Serialize;
 
-use super::decide::gather::{Record, Subject};
 use super::decide::{answers, subject};
 use super::ledger::open;
 use crate::ui::{Exit, style, with_exit};
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 fn fleet(record: &Record, all: &[Subject], format: Format) -> anyhow::Result<Exit> {
-    let inputs = record.gather(all);
+    let inputs = record.gather(all).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     let lines: Vec<Line> = inputs
         .iter()
         .zip(all)
@@ -155,7 +155,7 @@ fn cut(text: &str) -> String {
 }
 
 fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
-    let verdicts = answers(record, std::slice::from_ref(s), Question::Cutover);
+    let verdicts = answers(record, std::slice::from_ref(s), Question::Cutover)?;
     let Some(verdict) = verdicts.first() else { return Ok(Exit::Yes) };
     if format == Format::Json {
         print!("{}", to_json(verdict)?);

@@ -4,11 +4,12 @@
 use anyhow::Context as _;
 use lastcall_decision::{Example, Verdict};
 use lastcall_ledger::position::Offset;
+use lastcall_ledger::position::Partition;
 use lastcall_ledger::rows::CallRow;
+use lastcall_ledger::window::Record;
 use serde_json::Value;
 
 use super::super::ledger::of_ledger;
-use super::gather::Record;
 
 /// Longer values are cut.
 const MAX_CHARS: usize = 200;
@@ -24,13 +25,13 @@ pub fn fill(record: &Record, verdict: &mut Verdict) -> anyhow::Result<()> {
 
 fn value(record: &Record, example: &Example, of_result: bool) -> anyhow::Result<String> {
     let place = &example.place;
-    let chain = record.chains.iter().find(|c| c.source == place.source && c.partition.0 == place.partition);
-    let chunk = chain.and_then(|c| c.chunks().find(|(_, c)| c.range.contains(Offset(place.offset))));
-    let Some((_, chunk)) = chunk else { return Ok("(the call is not in this ledger)".to_owned()) };
+    let partition = Partition(place.partition);
+    let chunk = record.ledger.chunk_at(&place.source, partition, Offset(place.offset)).map_err(of_ledger)?;
+    let Some(chunk) = chunk else { return Ok("(the call is not in this ledger)".to_owned()) };
     let mut found: Option<CallRow> = None;
     record
         .ledger
-        .for_each_call(chunk, |row| {
+        .for_each_call(&chunk, |row| {
             if row.position.offset == place.offset && row.position.index == place.index {
                 found = Some(row);
             }

@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         ledger.put_object(&definition_bytes(&old)?).map_err(of_ledger)?;
         ledger.put_object(&definition_bytes(&new)?).map_err(of_ledger)?;
         ledger.put_object(&config_bytes(&config)).map_err(of_ledger)?;
-        let control = ledger.control().map_err(of_ledger)?;
+        let control = ledger.control_now().map_err(of_ledger)?;
         if control.observed.iter().any(|o| o.pair == pair) {
             println!("{} → {} is observed already, nothing was written", pair.current, pair.candidate);
             return Ok(Exit::Yes);

@@ -5,17 +5,16 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use lastcall_compare::{Category, PairConfig, PreparedPair, Severity, compare};
+use lastcall_compare::{Category, PairConfig, PreparedPair, compare};
 use lastcall_contract::{Contract, Definition, Digest, Pick};
-use lastcall_decision::{CheckResult, Expectation, Problem, ReasonCode, canonical_json};
+use lastcall_decision::canonical_json;
 use lastcall_event::{Preset, Record, Timestamp, decode};
 use lastcall_ledger::control::{Control, Pair};
-use lastcall_ledger::state::Plant;
+use lastcall_ledger::window::{Expect, PlantList, PlantedCall};
 use lastcall_ledger::{Ledger, random_hex};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::decide::gather::problem_of;
 use super::super::ledger::{of_ledger, open};
 use super::{observed_pair, read_text};
 use crate::ui::Exit;
@@ -58,68 +57,6 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "a time such as 2026-06-01T09:30:00Z".to_owned())
 }
 
-/// What a planted fault has to come back with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// Category.
-    pub category: Category,
-    /// Severity.
-    pub severity: Severity,
-}
-
-/// One call of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlantedCall {
-    /// Its id.
-    pub call_id: String,
-    /// What is expected; absent: a synthetic call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect: Option<Expect>,
-}
-
-/// The object that a `plant` entry names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PlantList {
-    /// The calls.
-    pub calls: Vec<PlantedCall>,
-}
-
-impl PlantList {
-    /// Reads the list that an entry names.
-    ///
-    /// # Errors
-    /// A problem that makes the verdict ERROR: the list is gone, altered or no list.
-    pub fn read(ledger: &Ledger, plant: &Plant) -> Result<Self, Problem> {
-        let bytes = ledger.object(&plant.list).map_err(|e| problem_of(&e))?;
-        let list: Self = serde_json::from_slice(&bytes).map_err(|e| Problem {
-            result: CheckResult::Error,
-            reason: ReasonCode::RecordIncomplete,
-            text: format!("The list of planted calls of control entry {} cannot be read: {e}.", plant.seq),
-            next: Some("lastcall ledger verify DIR".to_owned()),
-        })?;
-        Ok(list)
-    }
-
-    /// What a tally has to look for; `committed` is the entry's sequence number.
-    pub fn expectations(self, committed: u64) -> impl Iterator<Item = Expectation> {
-        self.calls.into_iter().map(move |c| Expectation {
-            committed,
-            call_key: call_key(&c.call_id),
-            expect: c.expect.map(|e| (e.category, e.severity)),
-        })
-    }
-}
-
-/// First 16 bytes of SHA-256 over the call id.
-fn call_key(call_id: &str) -> [u8; 16] {
-    let digest = Digest::of(call_id.as_bytes());
-    let hex = digest.hex();
-    std::array::from_fn(|i| {
-        hex.get(2 * i..2 * i + 2).and_then(|h| u8::from_str_radix(h, 16).ok()).unwrap_or(0)
-    })
-}
-
 /// A line of the `--calls` file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -132,7 +69,7 @@ struct Line {
 /// Runs it.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let ledger = open(&args.ledger)?;
-    let control = ledger.control().map_err(of_ledger)?;
+    let control = ledger.control_now().map_err(of_ledger)?;
     let pair = observed_pair(&control, &args.tool, args.candidate.as_deref())?;
     let (current, candidate, config) = contracts(&ledger, &pair)?;
     let prepared = PreparedPair::new(&current, &candidate, &config)?;

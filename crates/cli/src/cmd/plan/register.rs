@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let digest = Digest::of(&bytes);
     let now = ledger.now().map_err(of_ledger)?;
     let scored_from = scored_from(args.from, now)?;
-    let control = ledger.control().map_err(of_ledger)?;
+    let control = ledger.control_now().map_err(of_ledger)?;
     let pair = observed_pair(&control, &args.tool, args.candidate.as_deref())?;
     let sources = if args.sources.is_empty() { vec!["*".to_owned()] } else { args.sources.clone() };
     check_sources(&control, &sources, &plan)?;

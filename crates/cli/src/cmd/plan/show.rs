@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         bail!("name a tool and a ledger, or a file with --policy");
     };
     let ledger = open(dir)?;
-    let control = ledger.control().map_err(of_ledger)?;
+    let control = ledger.control_now().map_err(of_ledger)?;
     let found: Vec<_> = control.registrations.iter().filter(|r| r.pair.tool_id == *tool).collect();
     let Some(last) = found.last() else {
         bail!("nothing is registered for `{tool}`; `lastcall plan register {tool}` fixes a plan");

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::rows::CallRow;
+use lastcall_ledger::window::PlantList;
 use lastcall_ledger::{Ledger, LedgerError};
 
-use super::super::plan::plant::PlantList;
 use super::left_out::LeftOut;
 
 /// Gives each archived call of the tool once to `each`, with its place. Answers what was left out of them, and how many
@@ -58,7 +58,7 @@ pub fn for_each_call(
 
 /// The ids of everything that was planted for a tool, whichever candidate it was for.
 fn planted(ledger: &Ledger, tool: &str) -> anyhow::Result<HashSet<String>> {
-    let control = ledger.control()?;
+    let control = ledger.control_now()?;
     let mut out = HashSet::new();
     for plant in control.plants.iter().filter(|p| p.tool_id == tool) {
         let list = PlantList::read(ledger, plant).map_err(|problem| anyhow::anyhow!("{}", problem.text))?;
