@@ -61,6 +61,9 @@ pub struct Args {
     rules: bool,
 }
 
+/// How often `--fix` looks again; each mend takes its finding away, so few are needed.
+const ROUNDS: usize = 8;
+
 /// A severity on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
@@ -102,10 +105,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let mut batch = gather(&args)?;
     if args.fix {
-        let wrote = fix::fix(&batch, args.dry_run)?;
-        if wrote {
+        let mut mended = fix::Mended::default();
+        // what is mended may uncover what can be mended: until nothing is left
+        for _ in 0..ROUNDS {
+            if !fix::fix(&batch, args.dry_run, &mut mended)? {
+                break;
+            }
             batch = gather(&args)?;
         }
+        mended.tell(args.dry_run);
     }
     show::print(&batch, &args)?;
     let counts = |f: &&Found| f.severity >= args.fail_on.severity();
