@@ -76,6 +76,7 @@ impl Document {
             message,
             next: next.to_owned(),
         };
+        let text = without_mark(text);
         if text.len() > MAX_DOCUMENT_BYTES {
             let message = format!("{} bytes, more than {MAX_DOCUMENT_BYTES}", text.len());
             return Err(refuse(String::new(), Kind::TooBig, message, "Split the file by tool"));
@@ -116,12 +117,15 @@ impl Document {
     /// The whole file as a bare JSON Schema; `None` where it holds tools. `true`, `false` and `{}` are schemas.
     ///
     /// # Errors
-    /// An object that is no tool and has no keyword of JSON Schema, or only such that other formats have too.
+    /// An object that is no tool and has no keyword of JSON Schema, or only such that other formats have too; a schema of
+    /// more than [`MAX_DEFINITION_BYTES`].
     pub fn schema(&self) -> Result<Option<&Value>, DefinitionError> {
-        let [Entry { value, .. }] = self.entries.as_slice() else { return Ok(None) };
+        let [entry] = self.entries.as_slice() else { return Ok(None) };
+        let value = &entry.value;
         if !self.single || Definition::looks_like_tool(value) {
             return Ok(None);
         }
+        self.fits(entry)?;
         match value.as_object() {
             Some(map) if !is_schema(map) => Err(DefinitionError {
                 file: self.file.clone(),
@@ -197,7 +201,8 @@ impl Document {
         self.entries.iter().map(|entry| self.read(entry, Pick { name: None, source })).collect()
     }
 
-    fn read(&self, entry: &Entry, pick: Pick<'_>) -> Result<Definition, DefinitionError> {
+    /// Whether one definition is small enough to be looked at.
+    fn fits(&self, entry: &Entry) -> Result<(), DefinitionError> {
         if entry.raw.len() > MAX_DEFINITION_BYTES {
             return Err(DefinitionError {
                 file: self.file.clone(),
@@ -210,6 +215,11 @@ impl Document {
                 next: "A model cannot read that; shorten it".to_owned(),
             });
         }
+        Ok(())
+    }
+
+    fn read(&self, entry: &Entry, pick: Pick<'_>) -> Result<Definition, DefinitionError> {
+        self.fits(entry)?;
         let source = pick.source.or(entry.gemini.then_some(Source::Gemini));
         Definition::read(&self.file, &entry.pointer, &entry.value, &entry.raw, Pick { source, ..pick })
     }
@@ -373,10 +383,16 @@ fn is_schema(map: &Map<String, Value>) -> bool {
     map.keys().any(own) || map.keys().all(other)
 }
 
-/// The value of a JSON text; `file` is the label that errors carry. Nesting is limited by the parser.
+/// A text without the byte order mark that some editors put before UTF-8.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// The value of a JSON text; `file` is the label that errors carry. Nesting is limited by the parser. A byte order mark
+/// before the text does not count.
 ///
 /// # Errors
-/// Not JSON, a key twice in one object.
+/// Not JSON, a number beyond what a double holds, a key twice in one object.
 pub fn strict_json(file: &str, text: &str) -> Result<Value, DefinitionError> {
     let refuse = |pointer, kind, message, next: &str| DefinitionError {
         file: file.to_owned(),
@@ -385,12 +401,18 @@ pub fn strict_json(file: &str, text: &str) -> Result<Value, DefinitionError> {
         message,
         next: next.to_owned(),
     };
-    parse_strict(text).map_err(|fault| match fault {
+    parse_strict(without_mark(text)).map_err(|fault| match fault {
         Fault::Duplicate(pointer) => refuse(
             pointer,
             Kind::DuplicateKey,
             "this key stands twice in its object, and readers disagree about which one counts".to_owned(),
             "Remove one of them",
+        ),
+        Fault::Range { line, column } => refuse(
+            String::new(),
+            Kind::NumberTooLarge,
+            format!("a number beyond 1.8e308 at line {line} column {column}: valid JSON, and more than a double holds"),
+            "Write a smaller number, or leave the bound out",
         ),
         Fault::Syntax(message) => {
             refuse(String::new(), Kind::NotJson, format!("not JSON: {message}"), "Correct the file")
@@ -398,8 +420,16 @@ pub fn strict_json(file: &str, text: &str) -> Result<Value, DefinitionError> {
     })
 }
 
+/// How serde_json begins to say it; a number of its own has no category there.
+const OUT_OF_RANGE: &str = "number out of range";
+
 enum Fault {
     Duplicate(String),
+    /// A number that no double holds.
+    Range {
+        line: usize,
+        column: usize,
+    },
     Syntax(String),
 }
 
@@ -411,6 +441,9 @@ fn parse_strict(text: &str) -> Result<Value, Fault> {
     match (parsed, state.duplicate) {
         (_, Some(pointer)) => Err(Fault::Duplicate(pointer)),
         (Ok(value), None) => Ok(value),
+        (Err(error), None) if error.to_string().starts_with(OUT_OF_RANGE) => {
+            Err(Fault::Range { line: error.line(), column: error.column() })
+        }
         (Err(error), None) => Err(Fault::Syntax(error.to_string())),
     }
 }

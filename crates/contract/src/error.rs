@@ -5,6 +5,8 @@
 pub enum DefinitionErrorKind {
     /// The text is not JSON.
     NotJson,
+    /// A number that no double holds: valid JSON, and no validator of ours can compare it.
+    NumberTooLarge,
     /// An object has the same key twice: readers disagree about which one counts.
     DuplicateKey,
     /// The document or one definition is larger than allowed.
@@ -34,6 +36,7 @@ impl DefinitionErrorKind {
     pub fn code(self) -> &'static str {
         match self {
             Self::NotJson => "not_json",
+            Self::NumberTooLarge => "number_too_large",
             Self::DuplicateKey => "duplicate_key",
             Self::TooBig => "too_big",
             Self::TooDeep => "too_deep",

@@ -58,6 +58,11 @@ impl SchemaDoc {
         node.get("$recursiveRef").map(|_| &self.root)
     }
 
+    /// Whether what stands beside this node's `$ref` does not count.
+    pub fn stands_alone(&self, node: &Value) -> bool {
+        self.ref_stands_alone && node.get("$ref").is_some()
+    }
+
     /// The node and everything that applies with it wherever it applies: references and `allOf`, recursively.
     /// In document order, each node once, however long the chain of references: the document is the only bound.
     pub fn conjuncts<'a>(&'a self, node: &'a Value, out: &mut Vec<&'a Value>) {
@@ -69,7 +74,7 @@ impl SchemaDoc {
                 continue;
             }
             let target = self.reference(node);
-            if self.ref_stands_alone && node.get("$ref").is_some() {
+            if self.stands_alone(node) {
                 open.extend(target);
                 continue;
             }

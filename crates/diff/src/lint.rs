@@ -113,6 +113,10 @@ pub fn lint_definition(definition: &Definition, known: &Known) -> Vec<Found> {
             "this definition stands in no registry: no stable id, version, owner, risk level or error codes are known",
         );
     }
+    for found in &mut report.found {
+        let edits = std::mem::take(&mut found.edits);
+        found.edits = edits.into_iter().map(|edit| edit.below(&definition.pointer)).collect();
+    }
     sorted(report.found)
 }
 

@@ -41,8 +41,11 @@ pub fn diff_surfaces(old: &[SurfaceTool], new: &[SurfaceTool], options: &DiffOpt
         }
     }
     come.extend(new.iter().filter(|tool| !old.iter().any(|o| o.name == tool.name)));
+    // first the merges into a new tool that are clearer than any rename of their parts
+    let targets = come.clone();
+    tools.extend(merged(&mut gone, &mut come, &targets, true, options));
     tools.extend(renamed(&mut gone, &mut come, options));
-    tools.extend(merged(&mut gone, &mut come, new, options));
+    tools.extend(merged(&mut gone, &mut come, &new.iter().collect::<Vec<_>>(), false, options));
     tools.extend(gone.into_iter().map(|tool| removed(tool, options)));
     tools.extend(come.into_iter().map(added));
     let key =
@@ -191,21 +194,32 @@ fn renamed<'a>(
     out
 }
 
-/// Several old tools that one new tool takes over.
+/// Several old tools that one new tool takes over; `clearly`: none of them is as much like another new one.
 fn merged<'a>(
     gone: &mut Vec<&'a SurfaceTool>,
     come: &mut Vec<&'a SurfaceTool>,
-    new: &'a [SurfaceTool],
+    targets: &[&'a SurfaceTool],
+    clearly: bool,
     options: &DiffOptions<'_>,
 ) -> Vec<ToolDiff> {
+    let alike = |a: &SurfaceTool, b: &SurfaceTool| match (&a.contract, &b.contract) {
+        (Ok(a), Ok(b)) => similarity(&a.definition, &b.definition).map_or(0, |(score, _)| score),
+        _ => 0,
+    };
     let mut out = Vec::new();
-    for target in new {
+    for target in targets.iter().copied() {
         let Ok(b) = &target.contract else { continue };
         let parts: Vec<(&'a SurfaceTool, String)> = gone
             .iter()
             .filter_map(|tool| {
                 let a = tool.contract.as_ref().ok()?;
-                Some((*tool, merged_into(&a.definition, &b.definition)?))
+                let why = merged_into(&a.definition, &b.definition)?;
+                let moved = clearly
+                    && come.iter().any(|other| {
+                        let score = alike(tool, other);
+                        other.name != target.name && score > 0 && score >= alike(tool, target)
+                    });
+                (!moved).then_some((*tool, why))
             })
             .collect();
         if parts.len() < 2 {

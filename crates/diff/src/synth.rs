@@ -11,7 +11,7 @@ mod make;
 mod merge;
 mod text;
 
-use lastcall_contract::{Draft, SchemaError, validator_for};
+use lastcall_contract::{Definition, Draft, SchemaError, validator_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -129,7 +129,7 @@ pub struct Synthesis {
     pub calls: Vec<SynthCall>,
     /// What no call covers.
     pub unreached: Vec<Unreached>,
-    /// The schema is so large that not every goal was listed.
+    /// The schema is so large that not every goal was listed or tried.
     pub cut: bool,
 }
 
@@ -138,11 +138,25 @@ pub struct Synthesis {
 /// # Errors
 /// The schema does not compile.
 pub fn synthesize(schema: &Value, draft: Draft, seed: u64) -> Result<Synthesis, SchemaError> {
+    with_care(schema, draft, seed, &[])
+}
+
+/// The same for a definition. Where its schema has numbers that neither 64 bits nor a double hold, no call has the
+/// number that they were read as: whether the schema takes it is not known.
+///
+/// # Errors
+/// The schema does not compile.
+pub fn synthesize_definition(definition: &Definition, seed: u64) -> Result<Synthesis, SchemaError> {
+    with_care(&definition.input_schema, definition.draft, seed, &crate::rules::doubles(definition))
+}
+
+fn with_care(schema: &Value, draft: Draft, seed: u64, rounded: &[f64]) -> Result<Synthesis, SchemaError> {
     let validator = validator_for(schema, draft)?;
     let doc = SchemaDoc::of_draft(schema.clone(), Draft::of_schema(schema, draft)?);
     let map = Map::of(&doc);
     let tests = Tests::new(&map, schema, draft);
-    Ok(merge::Merge { map: &map, tests: &tests, validator: &validator, root: schema }.run(seed))
+    let work = std::cell::Cell::new(0);
+    Ok(merge::Merge { map: &map, tests: &tests, validator: &validator, root: schema, rounded, work: &work }.run(seed))
 }
 
 #[cfg(test)]

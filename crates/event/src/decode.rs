@@ -116,7 +116,13 @@ pub fn decode<'a>(bytes: &'a [u8], preset: Preset) -> Result<Decoded<'a>, Decode
 /// The text of a message.
 pub fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
     std::str::from_utf8(bytes).or_else(|error| {
-        fail("not_utf8", format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()))
+        let message = match bytes {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                "UTF-16 text, by its byte order mark; events are UTF-8 JSON: save the file as UTF-8".to_owned()
+            }
+            _ => format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()),
+        };
+        fail("not_utf8", message)
     })
 }
 

@@ -7,7 +7,7 @@ mod show;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use lastcall_contract::registry::{Addition, LOCK_FILE, Request};
 use lastcall_contract::{Registry, RegistryFiles, RiskLevel, SideEffect, Source};
 
@@ -152,7 +152,6 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 fn add(args: &Add) -> anyhow::Result<Exit> {
     let (label, text) = given(&args.file)?;
     let dir = &args.at.registry;
-    let files = if dir.exists() { read_files(dir)? } else { RegistryFiles::new() };
     let request = Request {
         file: &label,
         text: &text,
@@ -164,14 +163,25 @@ fn add(args: &Add) -> anyhow::Result<Exit> {
         risk_level: args.risk,
         corrects: None,
     };
-    let addition = Registry::plan_addition(&files, &request)
-        .map_err(anyhow::Error::new)
-        .with_context(|| format!("nothing was added to the registry {}", dir.display()))?;
+    let nothing = || format!("nothing was added to the registry {}", dir.display());
     if let Some(version) = args.version.as_deref().filter(|v| !is_semver(v)) {
         tell!(
             "warning: {version} is no X.Y.Z: `lastcall diff --require-bump` and `lastcall contract correct` need three numbers"
         );
     }
+    if !dir.exists() {
+        let addition = Registry::plan_addition(&RegistryFiles::new(), &request)
+            .map_err(anyhow::Error::new)
+            .with_context(nothing)?;
+        if args.dry_run {
+            return write(&args.at, &addition, true);
+        }
+        std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    }
+    let _held = (!args.dry_run).then(|| disk::hold(dir)).transpose()?;
+    let addition = Registry::plan_addition(&read_files(dir)?, &request)
+        .map_err(anyhow::Error::new)
+        .with_context(nothing)?;
     write(&args.at, &addition, args.dry_run)
 }
 
@@ -203,6 +213,9 @@ fn write(at: &Where, addition: &Addition, dry_run: bool) -> anyhow::Result<Exit>
     }
     for write in &addition.writes {
         let path = dir.join(&write.path);
+        if disk::is_linked(dir, &write.path) {
+            bail!("{}: a symbolic link, which a registry does not read; put the file itself there", path.display());
+        }
         if dry_run {
             tell!("would write {}", path.display());
         } else {
@@ -219,6 +232,8 @@ fn write(at: &Where, addition: &Addition, dry_run: bool) -> anyhow::Result<Exit>
 
 fn freeze(args: &Freeze) -> anyhow::Result<Exit> {
     let dir = &args.at.registry;
+    let writes = !args.check && !args.dry_run;
+    let _held = writes.then(|| disk::hold(dir)).transpose()?;
     let registry = read(dir)?;
     let drift = registry.drift();
     if !drift.is_empty() {
@@ -238,6 +253,9 @@ fn freeze(args: &Freeze) -> anyhow::Result<Exit> {
         return Ok(if new.is_empty() { Exit::Yes } else { Exit::No });
     }
     let path = dir.join(LOCK_FILE);
+    if disk::is_linked(dir, LOCK_FILE) {
+        bail!("{}: a symbolic link, which a registry does not read; put the file itself there", path.display());
+    }
     for id in &new {
         tell!("{} {id}", if args.dry_run { "would freeze" } else { "frozen" });
     }

@@ -62,6 +62,9 @@ pub struct Args {
     rules: bool,
 }
 
+/// How often `--fix` looks again; each mend takes its finding away, so few are needed.
+const ROUNDS: usize = 8;
+
 /// A severity on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
@@ -111,10 +114,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     batch.unread.iter().for_each(|(_, error)| crate::ui::explain(error));
     if args.fix {
-        let wrote = fix::fix(&batch, args.dry_run)?;
-        if wrote {
+        let mut mended = fix::Mended::default();
+        // what is mended may uncover what can be mended: until nothing is left
+        for _ in 0..ROUNDS {
+            if !fix::fix(&batch, args.dry_run, &mut mended)? {
+                break;
+            }
             batch = gather(&args)?;
         }
+        mended.tell(args.dry_run);
     }
     show::print(&batch, &args)?;
     let counts = |f: &&Found| f.severity >= args.fail_on.severity();

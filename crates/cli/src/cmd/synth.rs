@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use lastcall_contract::Contract;
-use lastcall_diff::synth::{Synthesis, synthesize};
+use lastcall_diff::synth::{Synthesis, synthesize_definition};
 use lastcall_event::{Decoded, Preset, Record, Timestamp, decode};
 use lastcall_report::plain;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let contract =
         super::try_calls::contract(&args.definition, args.tool.as_deref(), &args.registry, "synth")?;
     let definition = &contract.definition;
-    let made = synthesize(&definition.input_schema, definition.draft, args.seed)?;
+    let made = synthesize_definition(definition, args.seed)?;
     if made.calls.is_empty() && made.unreached.is_empty() {
         bail!("{}: no valid call was found; `lastcall lint` may say why", definition.name);
     }
@@ -87,7 +87,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         tell!("  not reached: {}: {}", made.goals[unreached.goal], unreached.reason);
     }
     if made.cut {
-        tell!("  the schema is so large that not every goal was listed");
+        tell!("  the schema is so large that not every goal was listed or tried");
     }
     Ok(if made.unreached.is_empty() && !made.cut { Exit::Yes } else { Exit::Insufficient })
 }

@@ -124,6 +124,12 @@ impl Registry {
         }
 
         let schema = FileWrite { path: format!("{tool_id}/schemas/v{version}.json"), text };
+        // a file that no version names is of nobody's making here: never written over
+        if files.get(&schema.path).is_some_and(|there| *there != schema.text) {
+            let message = format!("this file is there already, and no version {version} of `{tool_id}` names it");
+            let next = "Remove it, name it in tool.yaml, or take another `--version`";
+            return Err(RegistryError::one(&schema.path, message, next));
+        }
         let tool_path = format!("{tool_id}/tool.yaml");
         let named = (source == Source::JsonSchema).then_some(name.as_str());
         let entry = entry_text(version, source, named, request.corrects);
@@ -287,7 +293,7 @@ fn with_facts(present: &str, known: Option<&super::Tool>, request: &Request<'_>)
         return present.to_owned();
     }
     let mut out = String::new();
-    let mut head = Some(head);
+    let mut head = Some(head.replace('\n', line_end(present)));
     for line in present.split_inclusive('\n') {
         // Before the first line that is neither comment nor document start.
         let body = !line.trim().is_empty() && !line.starts_with('#') && !line.starts_with("---");
@@ -297,6 +303,11 @@ fn with_facts(present: &str, known: Option<&super::Tool>, request: &Request<'_>)
         out.push_str(line);
     }
     out
+}
+
+/// How the lines of a file end.
+fn line_end(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// The file with one more entry at the end of its `versions` block; `None` if there is no such block to extend.
@@ -326,12 +337,12 @@ fn with_entry(present: &str, entry: &str) -> Option<String> {
     let indent = indent?;
     let mut out: String = lines.get(..end)?.concat();
     if !out.ends_with('\n') {
-        out.push('\n');
+        out.push_str(line_end(present));
     }
     for line in entry.lines() {
         out.push_str(&" ".repeat(indent));
         out.push_str(line.get(2..).unwrap_or_default());
-        out.push('\n');
+        out.push_str(line_end(present));
     }
     out.push_str(&lines.get(end..)?.concat());
     Some(out)

@@ -25,17 +25,23 @@ pub struct Generator<'a> {
     optional: f64,
     /// Schemas that may still be visited: what bounds the work on a hostile document.
     budget: Cell<u32>,
+    visited: Cell<u64>,
 }
 
 impl<'a> Generator<'a> {
     /// For this document; `$ref` is resolved in it.
     pub fn new(root: &'a Value) -> Self {
-        Self { root, optional: 0.5, budget: Cell::new(BUDGET) }
+        Self { root, optional: 0.5, budget: Cell::new(BUDGET), visited: Cell::new(0) }
     }
 
     /// The same, with another probability for optional properties.
     pub fn with_optional(self, optional: f64) -> Self {
         Self { optional, ..self }
+    }
+
+    /// Schemas that were looked at so far, each counted with the members that it lists.
+    pub fn visited(&self) -> u64 {
+        self.visited.get()
     }
 
     /// A value for the document's own schema, unchecked. `None`: this generator cannot build one.
@@ -109,6 +115,8 @@ impl<'a> Generator<'a> {
     /// The schema with `$ref` followed, `allOf` merged and one branch of `anyOf` and `oneOf` taken.
     fn flatten(&self, schema: &Value, rng: &mut Rng, depth: usize) -> Option<Map<String, Value>> {
         self.budget.set(self.budget.get().checked_sub(1)?);
+        let members = schema.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+        self.visited.set(self.visited.get() + 1 + members as u64);
         if depth > MAX_REFS {
             return None;
         }
@@ -184,13 +192,14 @@ impl<'a> Generator<'a> {
             }
         }
         let mut more = 0;
-        while out.len() < least.min(64) && more < 64 && additional != Some(&Value::Bool(false)) {
-            let value = match additional {
+        while out.len() < least.min(64) && more < 128 {
+            let Some((name, schema)) = self.open_key(flat, more, rng, depth) else { break };
+            more += 1;
+            let value = match schema {
                 Some(schema @ Value::Object(_)) => self.at(schema, "", rng, depth + 1)?,
                 _ => Value::String(word(rng)),
             };
-            out.insert(format!("key_{more}"), value);
-            more += 1;
+            out.entry(name).or_insert(value);
         }
         if let Some(most) = flat.get("maxProperties").and_then(Value::as_u64) {
             let required = strings(flat.get("required"));
@@ -203,6 +212,30 @@ impl<'a> Generator<'a> {
             }
         }
         Some(Value::Object(out))
+    }
+
+    /// The name of a member that no property declares, and the schema of its value.
+    fn open_key<'v>(
+        &self,
+        flat: &'v Map<String, Value>,
+        n: usize,
+        rng: &mut Rng,
+        depth: usize,
+    ) -> Option<(String, Option<&'v Value>)> {
+        let additional = flat.get("additionalProperties");
+        if additional == Some(&Value::Bool(false)) {
+            let patterns: Vec<(&String, &Value)> = flat.get("patternProperties")?.as_object()?.iter().collect();
+            let (pattern, schema) = rng.pick(&patterns).copied()?;
+            return Some((pattern_text(pattern, rng)?, Some(schema)));
+        }
+        let name = match flat.get("propertyNames").filter(|names| names.is_object()) {
+            Some(names) => {
+                let text = serde_json::json!({"allOf": [{"type": "string"}, names]});
+                self.at(&text, "", rng, depth + 1)?.as_str()?.to_owned()
+            }
+            None => format!("key_{n}"),
+        };
+        Some((name, additional))
     }
 
     fn array(&self, flat: &Map<String, Value>, name: &str, rng: &mut Rng, depth: usize) -> Option<Value> {

@@ -37,6 +37,19 @@ pub enum Edit {
     },
 }
 
+impl Edit {
+    /// The same edit where the document that it speaks of stands at `prefix` of another one.
+    pub(super) fn below(mut self, prefix: &str) -> Self {
+        match &mut self {
+            Self::Insert { pointer, .. }
+            | Self::Replace { pointer, .. }
+            | Self::Rename { pointer, .. }
+            | Self::Remove { pointer } => pointer.insert_str(0, prefix),
+        }
+        self
+    }
+}
+
 /// Where a value stands: its bytes, those of its key, and its last member.
 #[derive(Clone, Debug, Default)]
 struct Span {
@@ -48,7 +61,8 @@ struct Span {
 
 /// Makes the changes. `None`: the text is no JSON, or a pointer leads nowhere.
 pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
-    let mut scan = Scan { bytes: text.as_bytes(), at: 0, spans: BTreeMap::new() };
+    let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut scan = Scan { bytes: text.as_bytes(), at: mark, spans: BTreeMap::new() };
     scan.value(String::new(), None, 0)?;
     let mut changes: Vec<(usize, usize, String)> = Vec::new();
     let mut seen = BTreeSet::new();

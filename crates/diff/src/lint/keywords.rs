@@ -165,7 +165,9 @@ fn unknown(node: &Node<'_>, key: &str, value: &Value, translated: bool, report: 
             );
             // what only models read changes no verdict on a call
             let text = matches!(near, "title" | "description") && value.is_string();
-            if text && !node.map.contains_key(near) {
+            let same = |other: &String| !KNOWN.contains(&other.as_str()) && nearest(other) == Some(near);
+            // of two misspellings nobody knows which one counts
+            if text && !node.map.contains_key(near) && node.map.keys().filter(|k| same(k)).count() == 1 {
                 found.edits = vec![Edit::Rename { pointer: at, key: near.to_owned() }];
             }
         }

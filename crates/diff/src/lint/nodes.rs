@@ -1,6 +1,8 @@
 //! The schema nodes of a definition, each once, with what stands around it.
 
-use lastcall_contract::{Definition, Draft, Source};
+use std::collections::BTreeMap;
+
+use lastcall_contract::{Decimal, Definition, Draft, Source, rounded_numbers};
 use serde_json::{Map, Value};
 
 use crate::doc::SchemaDoc;
@@ -64,13 +66,16 @@ pub(crate) struct Read<'a> {
     /// Pointer of the input schema in the definition.
     pub schema_at: String,
     pub nodes: Vec<Node<'a>>,
+    /// Numbers that reading changed: pointer in the definition → as it is written.
+    pub rounded: BTreeMap<String, String>,
 }
 
 impl<'a> Read<'a> {
     pub(crate) fn new(definition: &'a Definition, doc: &'a SchemaDoc) -> Self {
         let (body, schema_at) = places(definition);
         let draft = definition.draft;
-        let mut read = Self { definition, doc, draft, body, schema_at, nodes: Vec::new() };
+        let rounded = rounded_numbers(&definition.verbatim);
+        let mut read = Self { definition, doc, draft, body, schema_at, nodes: Vec::new(), rounded };
         read.walk(doc.root(), String::new(), Role::Root, None, 0);
         read
     }
@@ -115,6 +120,20 @@ impl<'a> Read<'a> {
                 self.walk(child, at, role, Some(id), depth + 1);
             }
         }
+    }
+
+    /// Whether two values that read the same, at these places of the definition, are also written the same.
+    pub(crate) fn written_alike(&self, one: &str, other: &str) -> bool {
+        if self.rounded.is_empty() {
+            return true;
+        }
+        let numbers = |at: &str| -> Vec<(String, &str)> {
+            let below = self.rounded.range(at.to_owned()..).take_while(|(p, _)| p.starts_with(at));
+            let below = below.filter_map(|(p, literal)| Some((p.strip_prefix(at)?.to_owned(), literal.as_str())));
+            below.filter(|(p, _)| p.is_empty() || p.starts_with('/')).collect()
+        };
+        let (a, b) = (numbers(one), numbers(other));
+        a.len() == b.len() && a.iter().zip(&b).all(|((p, x), (q, y))| p == q && Decimal::same(x, y))
     }
 
     /// The node and all that applies with it.

@@ -1,10 +1,12 @@
 //! What providers demand of a definition: strict modes and subsets ([`Profile`]).
 
+use std::collections::HashSet;
+
 use lastcall_contract::Source;
 use serde_json::{Value, json};
 
 use super::edit::Edit;
-use super::nodes::Read;
+use super::nodes::{Read, Role};
 use super::rules::RuleId as R;
 use super::{Report, listed};
 use crate::profile::Profile;
@@ -50,9 +52,65 @@ pub(super) fn check(read: &Read<'_>, asked: &[Profile], report: &mut Report<'_>)
     }
 }
 
+/// Keywords that speak of an object's members.
+const OF_MEMBERS: [&str; 4] = ["properties", "patternProperties", "required", "propertyNames"];
+
+/// Keywords whose schemas speak of the same value.
+const BESIDE: [&str; 9] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
+
+/// The nodes that cannot be closed by themselves, by address: another one speaks of members of the same object, and each
+/// would refuse what the other declares.
+fn entangled(read: &Read<'_>) -> HashSet<usize> {
+    let speaks = |v: &Value| OF_MEMBERS.iter().any(|key| v.get(*key).is_some());
+    let mut all = HashSet::new();
+    for node in &read.nodes {
+        let parted = BESIDE.iter().any(|key| node.map.contains_key(*key)) || read.doc.reference(node.value).is_some();
+        if !parted && node.role != Role::Part {
+            continue;
+        }
+        let group = beside(read, node.value);
+        // alternatives alone, each of them looked at by itself
+        let only = |key: &str| node.map.contains_key(key) && BESIDE.iter().all(|k| *k == key || !node.map.contains_key(*k));
+        let union = (only("anyOf") || only("oneOf")) && !speaks(node.value) && read.doc.reference(node.value).is_none();
+        let several = group.iter().filter(|v| speaks(v)).count() > 1 && !union;
+        if several || node.role == Role::Part {
+            all.extend(group.into_iter().map(address));
+        }
+    }
+    all
+}
+
+/// Every node that may speak of the same value as this one, itself included.
+fn beside<'a>(read: &Read<'a>, value: &'a Value) -> Vec<&'a Value> {
+    let (mut out, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![value]);
+    while let Some(node) = open.pop() {
+        if !node.is_object() || !seen.insert(address(node)) {
+            continue;
+        }
+        out.push(node);
+        open.extend(read.doc.reference(node));
+        for (key, child) in BESIDE.iter().filter_map(|key| Some((*key, node.get(*key)?))) {
+            match child {
+                Value::Array(list) => open.extend(list),
+                Value::Object(table) if key.starts_with("depend") => open.extend(table.values()),
+                one => open.push(one),
+            }
+        }
+    }
+    out
+}
+
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
 /// Objects of a schema that lack `additionalProperties: false`. The change is safe only where strict mode is on already:
 /// the provider refuses the definition without it.
+/// An object that lists no properties takes any, and one that shares its value with others is not closed by itself: closed,
+/// both would take nothing.
 fn open_objects(read: &Read<'_>, rule: R, own: bool, report: &mut Report<'_>) {
+    let entangled = if own { entangled(read) } else { HashSet::new() };
     for node in &read.nodes {
         let object = node.map.contains_key("properties")
             || node.map.get("type").is_some_and(|t| {
@@ -64,7 +122,9 @@ fn open_objects(read: &Read<'_>, rule: R, own: bool, report: &mut Report<'_>) {
         let what = node.name().map_or_else(|| "an object".to_owned(), |n| format!("`{n}`"));
         let message = format!("{what} does not forbid further arguments");
         let found = report.add(rule, &node.pointer, message);
-        if own && !node.map.contains_key("additionalProperties") {
+        let listed = node.map.contains_key("properties") && !node.map.contains_key("patternProperties");
+        let said = node.map.contains_key("additionalProperties") || node.map.contains_key("unevaluatedProperties");
+        if own && listed && !said && !entangled.contains(&address(node.value)) {
             found.edits = vec![Edit::Insert {
                 pointer: node.pointer.clone(),
                 key: "additionalProperties".to_owned(),

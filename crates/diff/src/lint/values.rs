@@ -1,6 +1,6 @@
 //! Values and bounds: enums, defaults, examples, required names, contradictions, dead branches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use lastcall_contract::validator_for;
 use serde_json::{Map, Value};
@@ -26,6 +26,14 @@ pub(super) fn check(read: &Read<'_>, report: &mut Report<'_>) {
 
 /// Whether the node's own schema accepts a value; `None` where it cannot be compiled alone.
 fn test(read: &Read<'_>, node: &Node<'_>, without: Option<&str>) -> Option<jsonschema::Validator> {
+    if !refers(node.value) {
+        // it speaks for itself: the rest of the document is not compiled again for each node
+        let mut alone = node.map.clone();
+        if let Some(key) = without {
+            alone.remove(key);
+        }
+        return validator_for(&Value::Object(alone), read.draft).ok();
+    }
     let mut root = read.doc.root().clone();
     if let Some(key) = without {
         root.pointer_mut(&node.inside)?.as_object_mut()?.remove(key);
@@ -33,29 +41,48 @@ fn test(read: &Read<'_>, node: &Node<'_>, without: Option<&str>) -> Option<jsons
     validator_for(&part(&root, read.draft, &node.inside), read.draft).ok()
 }
 
+/// Whether a reference, or a name that one may lead to, stands somewhere in it.
+fn refers(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.iter().any(|(key, v)| {
+            matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef" | "$id" | "id" | "$schema") || refers(v)
+        }),
+        Value::Array(list) => list.iter().any(refers),
+        _ => false,
+    }
+}
+
 fn listed(read: &Read<'_>, node: &Node<'_>, report: &mut Report<'_>) {
     let Some(Value::Array(values)) = node.map.get("enum") else { return };
     let at = format!("{}/enum", node.pointer);
     let mut edits = Vec::new();
     let mut repeated = None;
+    let mut seen: HashMap<&Value, Vec<usize>> = HashMap::new();
     for (n, value) in values.iter().enumerate() {
-        if values.iter().take(n).any(|other| other == value) {
-            // from the end, so that the indices before stay true
-            edits.insert(0, Edit::Remove { pointer: format!("{at}/{n}") });
+        let before = seen.entry(value).or_default();
+        let place = |n: usize| format!("{at}/{n}");
+        // more numbers that read as one than this are not held side by side: such a value stays
+        if before.iter().take(64).any(|other| read.written_alike(&place(*other), &place(n))) {
+            edits.push(Edit::Remove { pointer: place(n) });
             repeated.get_or_insert(value);
+        } else {
+            before.push(n);
         }
     }
     if let Some(value) = repeated {
         report.add(R::EnumRepeated, &at, format!("the enum lists {} twice", shown(value))).edits = edits;
     }
     let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
-    let twins = texts.iter().enumerate().find_map(|(n, text)| {
+    // the first of each spelling, by its letters
+    let mut spelt: HashMap<String, &str> = HashMap::new();
+    let twins = texts.iter().find_map(|text| {
         let key = folded(text);
-        let has_sign = text.chars().any(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | ' '));
-        let other = texts.iter().take(n).find(|o| **o != *text && folded(o) == key && !key.is_empty());
-        other
-            .filter(|o| !has_sign && o.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ')))
-            .map(|o| (*o, *text))
+        if key.is_empty() {
+            return None;
+        }
+        let plain = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '));
+        let other = *spelt.entry(key).or_insert(text);
+        (other != *text && plain(text) && plain(other)).then_some((other, *text))
     });
     if let Some((one, two)) = twins {
         let message = format!("the enum values `{one}` and `{two}` differ in spelling only");

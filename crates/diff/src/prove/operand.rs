@@ -194,7 +194,7 @@ impl Operand {
     }
 
     /// JSON nodes of the document.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 

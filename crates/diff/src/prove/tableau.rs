@@ -77,6 +77,11 @@ pub(super) struct Solver<'c> {
     /// Goals being decided, by the order in which they were begun.
     begun: HashMap<Goal, usize>,
     known: HashMap<Goal, Outcome>,
+    /// Goals without a value as long as the goal that was begun at this depth has none: kept while that one is being
+    /// decided, so that schemas that refer to each other are not gone through path by path.
+    resting: HashMap<Goal, usize>,
+    /// The keys of `resting`, in the order in which they came.
+    rested: Vec<Goal>,
     patterns: HashMap<Arc<str>, Option<Rc<Pattern>>>,
     /// The outermost goal whose failure was assumed.
     assumed: usize,
@@ -91,6 +96,8 @@ impl<'c> Solver<'c> {
             confirm_cost,
             begun: HashMap::new(),
             known: HashMap::new(),
+            resting: HashMap::new(),
+            rested: Vec::new(),
             patterns: HashMap::new(),
             assumed: usize::MAX,
             frames: 0,
@@ -120,11 +127,16 @@ impl<'c> Solver<'c> {
             self.assumed = self.assumed.min(*begun);
             return Outcome::None;
         }
+        if let Some(on) = self.resting.get(&goal) {
+            self.assumed = self.assumed.min(*on);
+            return Outcome::None;
+        }
         let own = self.begun.len();
         if !self.step(1) || own >= MAX_DEPTH {
             return Outcome::Open(None);
         }
         self.begun.insert(goal.clone(), own);
+        let rested = self.rested.len();
         let before = std::mem::replace(&mut self.assumed, usize::MAX);
         let mut state = State::new(literals, own == 0);
         let outcome = match state.add_all(literals.iter().cloned()) {
@@ -134,9 +146,23 @@ impl<'c> Solver<'c> {
         self.begun.remove(&goal);
         let assumed = std::mem::replace(&mut self.assumed, before);
         if outcome.is_none() && assumed < own {
-            // It rests on a goal that is still being decided.
+            // It rests on a goal that is still being decided, and so does what rested on it.
             self.assumed = self.assumed.min(assumed);
+            for later in self.rested.iter().skip(rested) {
+                if let Some(on) = self.resting.get_mut(later).filter(|on| **on >= own) {
+                    *on = assumed;
+                }
+            }
+            self.resting.insert(goal.clone(), assumed);
+            self.rested.push(goal);
         } else {
+            // Proven, so what rested on it is proven too; or not, so nothing may rest on it.
+            for later in self.rested.split_off(rested) {
+                self.resting.remove(&later);
+                if outcome.is_none() {
+                    self.known.insert(later, Outcome::None);
+                }
+            }
             self.known.insert(goal, outcome.clone());
         }
         outcome

@@ -9,7 +9,7 @@ use super::raw::{Edit, Effect, Raw};
 use super::rounded::Rounded;
 use super::strip::without_text;
 use super::words::{Said, dotted};
-use super::{hints, walk};
+use super::{hints, text, walk};
 use crate::change::{Change, ChangeKind as Kind, Side, WitnessFrom};
 use crate::class::{Backing, Class};
 use crate::doc::SchemaDoc;
@@ -47,6 +47,7 @@ pub(super) fn flow(
     let old = SchemaDoc::of_draft(sub.1.schema.clone(), sub.0.draft());
     let new = SchemaDoc::of_draft(sup.1.schema.clone(), sup.0.draft());
     let mut raws = walk::changes(&old, &new);
+    text::untold(&old, &new, &mut raws);
     hints::renames(&mut raws, &old, &new);
     if sub.0.draft() != sup.0.draft() {
         raws.push(draft_changed(sub.0, sup.0));
@@ -198,6 +199,7 @@ fn change(raw: &Raw, judged: Judged, output: bool, recorded: Option<(u64, usize)
         rename: rename.as_ref(),
         values: raw.values,
         breaks: judged.class == Class::Breaking,
+        idle: judged.class == Class::Compatible && raw.effect == Effect::Narrows,
     };
     let (mut sentence, fix) = (said.sentence(), said.fix());
     if let (Some((count, all)), Class::HighRisk, Backing::Witness) =

@@ -20,6 +20,8 @@ const ROUNDED: &str = "the schemas have numbers that neither 64 bits nor a doubl
 
 /// Changes of one side that are looked at alone; the rest is judged by the whole.
 const MAX_ALONE: usize = 48;
+/// JSON nodes that are copied and compiled for that, in all: of large schemas fewer changes are looked at alone.
+const WORK: usize = 500_000;
 
 /// Two schemas and the answers about them: every value of `old` has to be taken by `new`.
 pub(super) struct Case<'a> {
@@ -127,7 +129,7 @@ impl Case<'_> {
 
     /// Every change with its class, in the order given.
     pub fn judge(&self, raws: &[Raw], facts: &Facts) -> Vec<Judged> {
-        let mut alone_left = MAX_ALONE;
+        let mut alone_left = MAX_ALONE.min(WORK / (self.old.size() + self.new.size()).max(1)).max(2);
         let mut judged: Vec<Judged> = raws.iter().map(|raw| self.one(raw, facts, &mut alone_left)).collect();
         if let Some(witness) = &facts.declared.witness {
             let refusals = witness.value.as_ref().map_or_else(Vec::new, |value| refusals(self.new, value));

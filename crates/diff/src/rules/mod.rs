@@ -16,6 +16,7 @@ mod raw;
 mod rounded;
 mod strip;
 mod subset;
+mod text;
 mod units;
 mod view;
 mod walk;
@@ -32,6 +33,7 @@ use flow::{Flow, Part, flow};
 use rounded::{Literals, Rounded, literals};
 
 pub(crate) use definition::{any_call, by_rule};
+pub(crate) use rounded::{doubles, holds};
 pub(crate) use units::words as words_of_name;
 
 /// Why two contracts cannot be compared.
@@ -54,6 +56,18 @@ impl std::fmt::Display for DiffError {
 
 impl std::error::Error for DiffError {}
 
+/// The schema of arguments as far as it speaks of objects: a call's arguments are one, whatever else the schema takes.
+fn of_objects(schema: &Value) -> Value {
+    let mut out = schema.clone();
+    if let Some(map) = out.as_object_mut() {
+        let several = map.get("type").and_then(Value::as_array).is_some_and(|list| list.iter().any(|t| t == "object"));
+        if several || !map.contains_key("type") {
+            map.insert("type".to_owned(), Value::from("object"));
+        }
+    }
+    out
+}
+
 fn operand(
     part: Part<'_>,
     side: &'static str,
@@ -70,13 +84,16 @@ fn between(
     old: Part<'_>,
     new: Part<'_>,
     output: bool,
+    arguments: bool,
     literals: (&Literals, &Literals),
     options: &DiffOptions<'_>,
 ) -> Result<(Flow, Operand), DiffError> {
     let name = if output { "output" } else { "input" };
     let fills = options.fills_defaults && !output;
-    let before = operand(old, "old", name, fills)?;
-    let after = operand(new, "new", name, fills)?;
+    let objects = |part: Part<'_>| if arguments { of_objects(part.schema) } else { part.schema.clone() };
+    let (x, y) = (objects(old), objects(new));
+    let before = operand(Part { schema: &x, ..old }, "old", name, fills)?;
+    let after = operand(Part { schema: &y, ..new }, "new", name, fills)?;
     let (x, y) = ((old.schema, literals.0), (new.schema, literals.1));
     let flow = if output {
         flow((&after, new), (&before, old), Rounded::of(y, x), true, options)
@@ -101,6 +118,7 @@ pub fn diff_contracts(
         Part { schema: &a.input_schema, draft: a.draft },
         Part { schema: &b.input_schema, draft: b.draft },
         false,
+        true,
         (&x.0, &y.0),
         options,
     )?;
@@ -108,7 +126,7 @@ pub fn diff_contracts(
         (Some(old), Some(new)) => {
             let old = Part { schema: old, draft: a.output_draft };
             let new = Part { schema: new, draft: b.output_draft };
-            Some(between(old, new, true, (&x.1, &y.1), options)?.0)
+            Some(between(old, new, true, false, (&x.1, &y.1), options)?.0)
         }
         _ => None,
     };
@@ -139,7 +157,7 @@ pub fn diff_schemas(
     let output = direction == Direction::Output;
     let (old, new) = (Part { schema: old, draft }, Part { schema: new, draft });
     let none = Literals::new();
-    let (flow, _) = between(old, new, output, (&none, &none), options)?;
+    let (flow, _) = between(old, new, output, false, (&none, &none), options)?;
     let nothing = || {
         let proven = || Fact { answer: FactAnswer::Proven, witness: None, why: None };
         let facts = Facts { declared: proven(), open: proven(), reverse: proven() };

@@ -37,6 +37,13 @@ pub(super) fn literals(definition: &Definition) -> (Literals, Literals) {
     (below(&definition.input_pointer()), definition.output_pointer().map(|at| below(&at)).unwrap_or_default())
 }
 
+/// The doubles that literals of a definition's arguments were read as and that decide which calls are taken.
+pub(crate) fn doubles(definition: &Definition) -> Vec<f64> {
+    let literals = literals(definition).0;
+    let side = (&definition.input_schema, &literals);
+    Rounded::of(side, side).doubles
+}
+
 impl Rounded {
     /// Of two schemas and their literals; old and new as values flow.
     pub fn of(old: (&Value, &Literals), new: (&Value, &Literals)) -> Self {
@@ -74,8 +81,13 @@ impl Rounded {
     }
 }
 
+/// Where in a value a place of a schema speaks; `None` inside a shared definition, which may stand in many places.
+pub(super) fn instance_of(at: &str) -> Option<String> {
+    (!tokens(at).any(|t| t == "$defs" || t == "definitions")).then(|| Place::of(at).pointer)
+}
+
 /// Whether a number anywhere in a value is this double.
-fn holds(value: &Value, double: f64) -> bool {
+pub(crate) fn holds(value: &Value, double: f64) -> bool {
     let mut stack = vec![value];
     while let Some(value) = stack.pop() {
         match value {

@@ -14,7 +14,7 @@ use crate::places::same_but_for_text;
 use crate::pointer::join;
 
 /// Changes that are told of one side.
-const MAX_RAWS: usize = 4_096;
+pub(super) const MAX_RAWS: usize = 4_096;
 const MAX_DEPTH: usize = 128;
 const MAX_NODES: usize = 100_000;
 /// Places at which one pair of shared definitions is looked at: beyond, its changes are told already.
@@ -49,7 +49,7 @@ pub(super) fn changes(old: &SchemaDoc, new: &SchemaDoc) -> Vec<Raw> {
 }
 
 /// What says that the walk did not see everything; `pointer` is where it stopped first.
-fn cut_off(pointer: String) -> Raw {
+pub(super) fn cut_off(pointer: String) -> Raw {
     Raw {
         kind: Kind::CutOff,
         pointer,
@@ -232,7 +232,11 @@ impl<'a> Walk<'a> {
             }
             return;
         }
-        let ids = |view: &View<'_>| view.nodes().into_iter().map(address).collect::<Vec<_>>();
+        // a node that only refers says nothing itself: places that share a definition are one pair
+        let refers_only = |node: &Value| node.as_object().is_some_and(|m| m.len() == 1 && m.contains_key("$ref"));
+        let ids = |view: &View<'_>| -> Vec<usize> {
+            view.nodes().into_iter().filter(|node| !refers_only(node)).map(address).collect()
+        };
         let here = (ids(&o), ids(&n));
         if self.stack.iter().filter(|on| **on == here).count() >= UNROLLED {
             return;

@@ -18,6 +18,8 @@ pub(super) struct Said<'a> {
     pub values: usize,
     /// A call is refused.
     pub breaks: bool,
+    /// It looks like less, and is proven to refuse nothing.
+    pub idle: bool,
 }
 
 /// `lines[].unit` for `/lines/*/unit`.
@@ -100,6 +102,10 @@ impl Said<'_> {
     /// The sentence, with a capital and a full stop.
     pub fn sentence(&self) -> String {
         let mut text = self.clause();
+        if self.idle {
+            let what = if self.output() { "no result" } else { "no call" };
+            text.push_str(&format!(", and {what} is refused for it"));
+        }
         if let Some(hint) = self.rename.filter(|_| self.hinted()) {
             let other = if self.pointer == hint.from { &hint.to } else { &hint.from };
             let verb = if self.pointer == hint.from {
@@ -198,7 +204,11 @@ impl Said<'_> {
             },
             Kind::RangeTightened | Kind::RangeLoosened | Kind::SizeTightened | Kind::SizeLoosened => {
                 let less = matches!(self.kind, Kind::RangeTightened | Kind::SizeTightened);
-                let verb = if less { "takes less" } else { "takes more" };
+                let verb = match (self.idle, less) {
+                    (true, _) => "has another limit",
+                    (false, true) => "takes less",
+                    (false, false) => "takes more",
+                };
                 format!("{it} {verb}: `{}` went from {} to {}", self.keyword, old(), new())
             }
             Kind::PatternChanged | Kind::FormatChanged => match (self.old, self.new) {

@@ -1,6 +1,7 @@
 //! The places of a schema and the goals at each: read once, used to build calls and to see what a call covers.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use serde_json::{Map as Object, Value, json};
 
@@ -10,6 +11,9 @@ use crate::doc::SchemaDoc;
 use crate::places::{allowed, properties, required, types};
 use crate::pointer::{escape, join, join_name};
 
+/// Places at which one shared definition is gone through where there are many goals already.
+const MAX_VISITS: u32 = 12;
+const MANY_GOALS: usize = 1_000;
 /// More goals than this are not listed.
 const MAX_GOALS: usize = 4_000;
 /// Nesting of places.
@@ -102,6 +106,8 @@ struct Walk<'a> {
     map: Map,
     /// The nodes of the places on the way here.
     stack: Vec<Vec<usize>>,
+    /// How often the same nodes were gone through, whoever refers to them.
+    visits: HashMap<Vec<usize>, u32>,
 }
 
 /// The unions that were decided: (address of the node, keyword).
@@ -116,10 +122,19 @@ impl Map {
     pub(super) fn of(doc: &SchemaDoc) -> Self {
         let mut pointers = HashMap::new();
         index(doc.root(), &mut String::new(), &mut pointers);
-        let mut walk = Walk { doc, pointers, map: Self::default(), stack: Vec::new() };
-        walk.enter(&[doc.root()], None, Step::Root, String::new());
+        let mut walk = Walk { doc, pointers, map: Self::default(), stack: Vec::new(), visits: HashMap::new() };
+        // arguments are an object, also where the schema takes more
+        let object = doc.root().get("type").is_some_and(|t| t == "object");
+        let nodes: &[&Value] = if object { &[doc.root()] } else { &[doc.root(), of_objects()] };
+        walk.enter(nodes, None, Step::Root, String::new());
         walk.map
     }
+}
+
+/// What every call's arguments are.
+pub(super) fn of_objects() -> &'static Value {
+    static OBJECT: LazyLock<Value> = LazyLock::new(|| json!({"type": "object"}));
+    &OBJECT
 }
 
 fn index(node: &Value, pointer: &mut String, out: &mut HashMap<usize, String>) {
@@ -169,6 +184,17 @@ impl<'a> Walk<'a> {
         here.sort_unstable();
         if self.stack.len() >= MAX_DEPTH || (!here.is_empty() && self.stack.contains(&here)) {
             return None; // recursion: its goals stand at the first place
+        }
+        let refers_only = |n: &Value| n.as_object().is_some_and(|m| m.len() == 1 && m.contains_key("$ref"));
+        let mut itself: Vec<usize> = all.iter().filter(|n| !refers_only(n)).map(|n| address(n)).collect();
+        itself.sort_unstable();
+        if !itself.is_empty() {
+            let visits = self.visits.entry(itself).or_insert(0);
+            *visits += 1;
+            if *visits > MAX_VISITS && self.map.goals.len() > MANY_GOALS {
+                self.map.cut = true;
+                return None; // shared: its goals stand at the first places
+            }
         }
         if self.map.goals.len() >= MAX_GOALS {
             self.map.cut = true;

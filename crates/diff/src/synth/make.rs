@@ -1,5 +1,7 @@
 //! Values for one goal, and the whole call around a value.
 
+use std::cell::Cell;
+
 use serde_json::{Map as Object, Value, json};
 
 use super::goals::{MAX_LIST, MAX_TEXT, Map, Need, Step};
@@ -13,11 +15,17 @@ pub(super) type Leaf = Option<Value>;
 pub(super) struct Make<'a> {
     pub map: &'a Map,
     pub root: &'a Value,
+    /// Schema nodes looked at so far.
+    pub work: &'a Cell<u64>,
 }
 
 impl Make<'_> {
-    fn at(&self, schema: &Value, name: &str, optional: f64, rng: &mut Rng) -> Option<Value> {
-        Generator::new(self.root).with_optional(optional).at(schema, name, rng, 1)
+    /// A value for a schema, unchecked.
+    pub(super) fn at(&self, schema: &Value, name: &str, optional: f64, rng: &mut Rng) -> Option<Value> {
+        let generator = Generator::new(self.root).with_optional(optional);
+        let made = generator.at(schema, name, rng, 1);
+        self.work.set(self.work.get() + generator.visited());
+        made
     }
 
     /// The name of the property that a place is, or lies in.
@@ -133,7 +141,14 @@ impl Make<'_> {
             value = match &here.step {
                 Step::Name(key) => self.object(schema, name, key, value, optional, rng)?,
                 Step::Open => {
-                    self.object(schema, name, &format!("key_{}", rng.below(1000)), value, optional, rng)?
+                    let key = match stated_schema(schema, "propertyNames") {
+                        Some(names) => {
+                            let text = json!({"allOf": [{"type": "string"}, names]});
+                            self.at(&text, "", 0.0, rng)?.as_str()?.to_owned()
+                        }
+                        None => format!("key_{}", rng.below(1000)),
+                    };
+                    self.object(schema, name, &key, value, optional, rng)?
                 }
                 Step::Matching(expression) => {
                     let key = (1..24).find_map(|n| of_length(expression, n, rng))?;
@@ -200,6 +215,12 @@ fn stated<'v>(schema: &'v Value, key: &str) -> Option<&'v str> {
     schema.get(key).and_then(Value::as_str).or_else(|| {
         schema.get("allOf")?.as_array()?.iter().find_map(|part| part.get(key).and_then(Value::as_str))
     })
+}
+
+/// A schema under a keyword of a place's schema, wherever it stands among the parts.
+fn stated_schema<'v>(schema: &'v Value, key: &str) -> Option<&'v Value> {
+    let own = schema.get(key).filter(|v| v.is_object());
+    own.or_else(|| schema.get("allOf")?.as_array()?.iter().find_map(|part| part.get(key).filter(|v| v.is_object())))
 }
 
 /// A text of a format with exactly this length, where the format has room for padding.

@@ -29,7 +29,8 @@ pub fn regions(text: &str, pointers: &[&str]) -> Vec<Region> {
         }
         node.wanted.push(n);
     }
-    Scan { text, at: 0 }.walk(&mut root, None);
+    let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    Scan { text, at: mark }.walk(&mut root, None);
     let mut spans = vec![(0, 0); pointers.len()];
     root.spread((0, 0), &mut spans);
     lines(text, &spans)

@@ -32,6 +32,7 @@ pub struct Correct {
 /// Runs it.
 pub fn correct(args: &Correct) -> anyhow::Result<Exit> {
     let (label, text) = given(&args.file)?;
+    let _held = (!args.dry_run).then(|| disk::hold(&args.at.registry)).transpose()?;
     let files: RegistryFiles = disk::read_files(&args.at.registry)?;
     let registry: Registry = disk::parse(&args.at.registry, &files)?;
     let (tool, named) = registry.resolve(&args.id)?;

@@ -62,7 +62,41 @@ pub fn is_registry_text(path: &str) -> bool {
         && !path.split('/').any(|segment| segment.starts_with('.'))
 }
 
-fn walk(dir: &Path, wants_file: fn(&str) -> bool) -> anyhow::Result<RegistryFiles> {
+/// A registry's folder that one command at a time may write to.
+pub struct Held {
+    /// The lock is on the open file: the system lets go of it when the command ends, however it ends.
+    _open: std::fs::File,
+}
+
+/// Waits until no other command writes to the registry. What is read after that is what will be there at writing.
+///
+/// # Errors
+/// There is no such folder, or it cannot be locked.
+pub fn hold(dir: &Path) -> anyhow::Result<Held> {
+    must_be_there(dir)?;
+    // the folder itself, so that nothing is left in it; where that cannot be locked, a hidden file
+    let ways: [fn(&Path) -> std::io::Result<std::fs::File>; 2] =
+        [|dir| std::fs::File::open(dir), |dir| std::fs::File::create(dir.join(".lock"))];
+    let mut failed = None;
+    for open in ways {
+        let tried = open(dir).and_then(|file| match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                tell!("waiting: another command writes to {}", dir.display());
+                file.lock().map(|()| file)
+            }
+            Err(std::fs::TryLockError::Error(error)) => Err(error),
+        });
+        match tried {
+            Ok(open) => return Ok(Held { _open: open }),
+            Err(error) => failed = Some(error),
+        }
+    }
+    let reason = failed.map(anyhow::Error::new).unwrap_or_else(|| anyhow::anyhow!("unknown reason"));
+    Err(reason.context(format!("{}: cannot be locked against other commands", dir.display())))
+}
+
+fn must_be_there(dir: &Path) -> anyhow::Result<()> {
     if !dir.is_dir() {
         bail!(
             "{}: no such folder. Name the registry with --registry DIR or LASTCALL_REGISTRY; \
@@ -70,6 +104,11 @@ fn walk(dir: &Path, wants_file: fn(&str) -> bool) -> anyhow::Result<RegistryFile
             dir.display()
         );
     }
+    Ok(())
+}
+
+fn walk(dir: &Path, wants_file: fn(&str) -> bool) -> anyhow::Result<RegistryFiles> {
+    must_be_there(dir)?;
     let mut files = RegistryFiles::new();
     let mut stack = vec![(dir.to_path_buf(), String::new(), 0usize)];
     while let Some((folder, prefix, depth)) = stack.pop() {
@@ -107,7 +146,9 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
         bail!("{}: {size} bytes, more than {MAX_DOCUMENT_BYTES}; split the file", path.display());
     }
     let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    String::from_utf8(bytes).with_context(|| format!("{}: not UTF-8; save the file as UTF-8", path.display()))
+    let utf16 = matches!(bytes.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
+    let what = if utf16 { "UTF-16, not UTF-8" } else { "not UTF-8" };
+    String::from_utf8(bytes).with_context(|| format!("{}: {what}; save the file as UTF-8", path.display()))
 }
 
 /// Standard input, up to the same size as a file. What is longer is refused by the parser, by its length.
@@ -127,9 +168,35 @@ pub fn is_read_only(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.permissions().readonly())
 }
 
+/// Whether a file below a folder is reached through a symbolic link.
+pub fn is_linked(dir: &Path, path: &str) -> bool {
+    let mut at = dir.to_path_buf();
+    path.split('/').any(|name| {
+        at.push(name);
+        at.is_symlink()
+    })
+}
+
+/// Removes what a writer that was killed left beside this file. Who still writes holds its own.
+fn sweep(folder: &Path, name: &str) {
+    let beside = format!(".{name}.");
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let process = found.to_str().and_then(|found| found.strip_prefix(&beside));
+        let left = process.is_some_and(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()));
+        if left && std::fs::File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            // A failure leaves what was left before; the next write tries again.
+            drop(std::fs::remove_file(entry.path()));
+        }
+    }
+}
+
 /// Writes beside, then renames over: a reader sees the old file or the new one. A file that was there keeps its mode; a
-/// read-only one is refused.
+/// read-only one is refused. A symbolic link stays; what it leads to is written.
 pub fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    let real = path.is_symlink().then(|| path.canonicalize()).transpose();
+    let real = real.with_context(|| format!("{}: the symbolic link leads nowhere", path.display()))?;
+    let path = real.as_deref().unwrap_or(path);
     if is_read_only(path) {
         bail!("{}: is read-only and was not written; make it writable first", path.display());
     }
@@ -138,8 +205,11 @@ pub fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).with_context(failed)?;
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("file");
+    sweep(folder, name);
     let beside = folder.join(format!(".{name}.{}", std::process::id()));
     let written = std::fs::File::create(&beside).and_then(|mut file| {
+        // Where files cannot be locked, nobody finds this one held, and it is only at risk while two write at once.
+        drop(file.try_lock());
         file.write_all(text.as_bytes())?;
         if let Some(mode) = mode {
             file.set_permissions(mode)?;

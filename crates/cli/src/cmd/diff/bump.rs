@@ -1,6 +1,7 @@
 //! `--require-bump`: whether the step between two version numbers is as big as the changes ask for.
 
 use anyhow::bail;
+use lastcall_contract::registry::version_order;
 use lastcall_diff::Bump;
 use lastcall_report::VersionStep;
 
@@ -20,14 +21,14 @@ pub fn check(before: &Side, after: &Side, wanted: Bump) -> anyhow::Result<Versio
     let (Some(a), Some(b)) = (numbers(old), numbers(new)) else {
         bail!("--require-bump reads versions X.Y.Z, not {old} and {new}");
     };
-    let step = step(a, b);
+    let step = if a == b { to_release(a, old, new) } else { step(a, b) };
     let enough = step >= wanted;
     let said = match (step, wanted) {
         (Bump::None, Bump::None) if old == new => format!("{new} is the same version"),
         (Bump::None, _) => format!("{new} is not after {old}"),
         (step, _) => format!("{new} is a {step} step from {old}"),
     };
-    let [major, minor, patch] = least(a, wanted);
+    let [major, minor, patch] = if to_release(a, old, &released(a)) >= wanted { a } else { least(a, wanted) };
     let least = (!enough).then(|| format!("{major}.{minor}.{patch}"));
     let sentence = match &least {
         None => format!("{said}, and the changes ask for {}", asked(wanted)),
@@ -49,6 +50,24 @@ fn numbers(version: &str) -> Option<[u64; 3]> {
     let main = version.split(['-', '+']).next()?;
     let parts: Option<Vec<u64>> = main.split('.').map(|part| part.parse().ok()).collect();
     parts?.try_into().ok()
+}
+
+fn released([major, minor, patch]: [u64; 3]) -> String {
+    format!("{major}.{minor}.{patch}")
+}
+
+/// The step from a pre-release of X.Y.Z to a later one or to X.Y.Z itself: as big as X.Y.Z is after what was released
+/// before it, since a pre-release promises nothing yet (SemVer, 9 and 11).
+fn to_release(main: [u64; 3], old: &str, new: &str) -> Bump {
+    let without_build = |v: &str| v.split('+').next().unwrap_or_default().to_owned();
+    if version_order(&without_build(old), &without_build(new)) != std::cmp::Ordering::Less {
+        return Bump::None;
+    }
+    match main {
+        [0, _, 0] | [1.., 0, 0] => Bump::Major,
+        [0, _, _] | [_, _, 0] => Bump::Minor,
+        _ => Bump::Patch,
+    }
 }
 
 /// The step from one version to another. Below 1.0.0 the second number counts as the first one and the third as the
@@ -93,6 +112,17 @@ mod tests {
         assert_eq!(step([1, 2, 3], [1, 2, 4]), Bump::Patch);
         assert_eq!(step([1, 9, 9], [1, 10, 0]), Bump::Minor);
         assert_eq!(step([0, 1, 0], [0, 2, 0]), Bump::Major);
+        for (old, new, wanted) in [
+            ("2.0.0-rc.1", "2.0.0", Bump::Major),
+            ("2.0.0-rc.2", "2.0.0-rc.10", Bump::Major),
+            ("2.1.0-rc.1", "2.1.0", Bump::Minor),
+            ("2.1.1-rc.1", "2.1.1+build", Bump::Patch),
+            ("0.3.1-a", "0.3.1", Bump::Minor),
+            ("2.0.0", "2.0.0-rc.1", Bump::None),
+            ("2.0.0-rc.1", "2.0.0-rc.1+build", Bump::None),
+        ] {
+            assert_eq!(numbers(old).map(|main| to_release(main, old, new)), Some(wanted), "{old} {new}");
+        }
         assert_eq!((numbers("1.2"), numbers("1.2.3-rc.1")), (None, Some([1, 2, 3])));
     }
 }
