@@ -200,7 +200,7 @@ fn bad_calls_are_told_apart() {
       Beside these: 2 could not be read.
 
       Notes
-        could not be decoded (not_utf8): 2; the first: binary.jsonl:1: byte 0 is not UTF-8; events are UTF-8 JSON
+        could not be decoded (not_utf8): 2; the first: binary.jsonl:1: UTF-16 text, by its byte order mark; events are UTF-8 JSON: save the file as UTF-8
       = 3
     $ lastcall try old.json new.json version.jsonl
       No call of search_issues was found.
