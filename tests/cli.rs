@@ -280,7 +280,7 @@ fn bad_input_of_a_run_is_kept_and_counted() {
       source `binary.jsonl` is new
       read 2: 0 calls, 2 dead, 0 other, in 1 chunk
         dead: 2 not_utf8 (lastcall ledger files DIR --kind dead)
-        the first: at byte 0: byte 0 is not UTF-8; events are UTF-8 JSON
+        the first: at byte 0: UTF-16 text, by its byte order mark; events are UTF-8 JSON: save the file as UTF-8
       warning: every record is dead: nothing of this source is in the record
       = 0
     $ lastcall run --ledger led version.jsonl

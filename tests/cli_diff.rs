@@ -273,7 +273,7 @@ fn bad_input_is_told_what_to_do() {
     $ lastcall diff bare-old.json surface-new.json
       error: bare-old.json is a bare schema, and surface-new.json is a list of 4 tools: name the tool with --tool
     $ lastcall diff old.json binary.json
-      error: binary.json: not UTF-8; save the file as UTF-8
+      error: binary.json: UTF-16, not UTF-8; save the file as UTF-8
         because: invalid utf-8 sequence of 1 bytes from index 0
     $ lastcall diff old.json deep.json
       error: deep.json: nested deeper than 96. Flatten the schema with `$defs` and `$ref`.

@@ -277,5 +277,5 @@ fn a_redacted_call_is_not_known_to_pass() {
     plain.ok("run --ledger led calls.jsonl");
     plain.ok("ledger erase led --call-id call-0");
     let tried = plain.run("try old.json new.json --ledger led");
-    assert!(tried.code == 0 && tried.out.contains("1 calls of this ledger"), "{}{}", tried.out, tried.err);
+    assert!(tried.code == 0 && tried.out.contains("1 call of this ledger"), "{}{}", tried.out, tried.err);
 }

@@ -974,7 +974,7 @@ fn erase_request(ids: &[u64]) -> Request {
 
 /// The store of a slow eraser: in front of its first append a fast one does all of its work.
 struct Overtaken {
-    inner: MemoryStore,
+    inner: Under,
     fast: u64,
     done: AtomicU64,
 }

@@ -225,7 +225,7 @@ fn texts_that_are_no_document() {
     f.json at /name: this key stands twice in its object, and readers disagree about which one counts. Remove one of them.
     f.json at /tools/0/inputSchema/properties/x: this key stands twice in its object, and readers disagree about which one counts. Remove one of them.
     f.json: nested deeper than 96. Flatten the schema with `$defs` and `$ref`.
-    f.json: not JSON: number out of range at line 1 column 11. Correct the file.
+    f.json: a number beyond 1.8e308 at line 1 column 11: valid JSON, and more than a double holds. Write a smaller number, or leave the bound out.
     "#);
     let big =
         format!("{{\"name\": \"a\", \"description\": \"{}\", \"inputSchema\": {{}}}}", "x".repeat(2 << 20));

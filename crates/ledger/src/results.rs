@@ -259,12 +259,15 @@ pub(crate) fn picked(
     Ok(())
 }
 
+/// Which rows are wanted, by day, call key and epoch.
+pub(crate) type Hold = Box<dyn FnMut(Day, &[u8], &str) -> bool + Send>;
+
 /// Calls `each` with the rows of a results file whose bytes were checked, batch by batch, to be read by [`picked`].
 /// `hold` says by day, call key and epoch which rows are wanted; `None`: all of them.
 pub(crate) fn for_each_batch(
     path: &str,
     bytes: Bytes,
-    hold: Option<Box<dyn FnMut(Day, &[u8], &str) -> bool + Send>>,
+    hold: Option<Hold>,
     each: impl FnMut(&RecordBatch) -> Result<(), LedgerError>,
 ) -> Result<(), LedgerError> {
     let keep = hold.map(|mut hold| files::Keep {

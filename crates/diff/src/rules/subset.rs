@@ -114,11 +114,15 @@ mod tests {
             Profile::AnthropicStrict.refuses(&bounded).is_some_and(|(at, _)| at == "/properties/a/maxLength")
         );
         // as lint's table has it: the client's `Schema` knows `additionalProperties`
-        assert_eq!(Profile::Gemini.refuses(&strict), None);
+        let mut single = strict.clone();
+        single["properties"]["a"]["type"] = json!("string");
+        assert_eq!(Profile::Gemini.refuses(&single), None);
+        // a list of types is none of Gemini's: it names one and says `nullable`
+        assert!(Profile::Gemini.refuses(&strict).is_some_and(|(at, _)| at == "/properties/a/type"));
         for (key, value) in
             [("oneOf", json!([true])), ("type", json!(["string", "integer"])), ("const", json!(1))]
         {
-            let mut outside = strict.clone();
+            let mut outside = single.clone();
             outside["properties"]["a"][key] = value;
             let place = format!("/properties/a/{key}");
             assert!(Profile::Gemini.refuses(&outside).is_some_and(|(at, _)| at == place), "{key}");

@@ -73,7 +73,8 @@ impl Merge<'_> {
         while let Some(first) = open.first().copied() {
             if self.work.get() > WORK {
                 cut = true;
-                unreached.extend(open.iter().map(|goal| Unreached { goal: *goal, reason: TOO_LARGE.to_owned() }));
+                unreached
+                    .extend(open.iter().map(|goal| Unreached { goal: *goal, reason: TOO_LARGE.to_owned() }));
                 break;
             }
             let Some(Some(donor)) = donors.get(first) else { break };
@@ -150,7 +151,7 @@ impl Merge<'_> {
         let make = Make { map: self.map, root: self.root, work: self.work };
         let mut reason = None;
         // what is refused at the goal's own place says more than what is refused elsewhere
-        let own = Pattern::new(&self.map.places.get(target.place).map_or("", |place| place.pattern.as_str()));
+        let own = Pattern::new(self.map.places.get(target.place).map_or("", |place| place.pattern.as_str()));
         for attempt in 0..TRIES {
             let leaf = make.leaf(goal, rng)?;
             let optional = [0.0, 0.4, 0.0, 0.8][attempt % 4];
@@ -172,7 +173,10 @@ impl Merge<'_> {
                     });
                 }
             } else if self.is_rounded(&call) {
-                reason = Some("a number beyond 64 bits decides there, and no call can be shown to keep to it".to_owned());
+                reason = Some(
+                    "a number beyond 64 bits decides there, and no call can be shown to keep to it"
+                        .to_owned(),
+                );
             } else if self.tests.covered(self.map, &call).get(goal) == Some(&true) {
                 return Ok(Donor { call, leaf });
             } else {

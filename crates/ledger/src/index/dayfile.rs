@@ -91,12 +91,15 @@ pub(crate) fn read_day_file(ledger: &Ledger, file: &DayFile) -> Result<u64, Ledg
     Ok(rows)
 }
 
+/// Takes a batch: the columns of results, and the rows with their places in it.
+type EachBatch<'a> = dyn FnMut(&RecordBatch, Vec<(usize, DayRow)>) -> Result<(), LedgerError> + 'a;
+
 /// Calls `each` with the rows of a day's files that `hold` lets pass by their key, and the columns of results beside.
 pub(crate) fn for_each_day_batch(
     ledger: &Ledger,
     entry: &DayEntry,
     hold: &mut dyn FnMut(Day, &[u8]) -> bool,
-    each: &mut dyn FnMut(&RecordBatch, Vec<(usize, DayRow)>) -> Result<(), LedgerError>,
+    each: &mut EachBatch<'_>,
 ) -> Result<(), LedgerError> {
     for file in &entry.files {
         let bytes = bytes(ledger, file)?;
@@ -110,7 +113,7 @@ pub(crate) fn for_each_batch(
     path: &str,
     bytes: Bytes,
     hold: &mut dyn FnMut(Day, &[u8]) -> bool,
-    each: &mut dyn FnMut(&RecordBatch, Vec<(usize, DayRow)>) -> Result<(), LedgerError>,
+    each: &mut EachBatch<'_>,
 ) -> Result<(), LedgerError> {
     let width = results::schema().fields().len();
     files::for_each_batch(path, bytes, &schema(), |batch| {

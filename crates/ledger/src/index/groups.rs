@@ -18,7 +18,7 @@ use crate::index::{CohortDay, DayEntry, DayFile, DayRow, for_each_day_row};
 use crate::ledger::{Ledger, random_hex};
 use crate::names;
 use crate::rows::ResultRow;
-use crate::window::{Pass, Sighting};
+use crate::window::{Pass, PlacedRow, Sighting};
 
 /// The call keys that are planted, by tool, each with the first entry that committed it.
 pub(crate) type PlantedKeys = HashMap<String, HashMap<[u8; 16], u64>>;
@@ -97,10 +97,10 @@ impl<'a> Groups<'a> {
         source: &str,
         control: u64,
         batch: &RecordBatch,
-        rows: Vec<(usize, ResultRow, u64)>,
+        rows: Vec<PlacedRow>,
     ) -> Result<(), LedgerError> {
         let source: Arc<str> = source.into();
-        let mut of_group: BTreeMap<(Day, String), Vec<(usize, ResultRow, u64)>> = BTreeMap::new();
+        let mut of_group: BTreeMap<(Day, String), Vec<PlacedRow>> = BTreeMap::new();
         for row in rows {
             of_group.entry((row.1.day, row.1.epoch.clone())).or_default().push(row);
         }

@@ -11,7 +11,7 @@ use crate::error::LedgerError;
 use crate::index::groups::Groups;
 use crate::ledger::PartitionChain;
 use crate::rows::ResultRow;
-use crate::window::{Pass, Rows, Windows};
+use crate::window::{Pass, PlacedRow, Rows, Windows};
 
 /// Takes every row.
 pub(crate) struct Compactor<'a, 'b> {
@@ -55,7 +55,7 @@ impl Rows for Compactor<'_, '_> {
         source: &str,
         control: u64,
         batch: &RecordBatch,
-        rows: Vec<(usize, ResultRow, u64)>,
+        rows: Vec<PlacedRow>,
     ) -> Result<(), LedgerError> {
         self.groups.take(source, control, batch, rows)
     }

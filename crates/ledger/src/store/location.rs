@@ -65,6 +65,7 @@ impl fmt::Display for Location {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -65,6 +65,9 @@ pub(crate) fn passes(rows: &BTreeMap<Day, u64>, budget: u64) -> Vec<Pass> {
     out
 }
 
+/// A row with its place in a batch, and how often it stood there.
+pub(crate) type PlacedRow = (usize, ResultRow, u64);
+
 /// Who takes rows.
 pub(crate) trait Rows {
     /// Whether rows of this epoch are wanted.
@@ -82,7 +85,7 @@ pub(crate) trait Rows {
         _source: &str,
         _control: u64,
         _batch: &RecordBatch,
-        _rows: Vec<(usize, ResultRow, u64)>,
+        _rows: Vec<PlacedRow>,
     ) -> Result<(), LedgerError> {
         Ok(())
     }
@@ -147,7 +150,7 @@ pub(crate) fn read_rows(
 
 /// Rows of a day file, by source and control entry.
 fn give_again(to: &mut dyn Rows, batch: &RecordBatch, rows: Vec<(usize, DayRow)>) -> Result<(), LedgerError> {
-    let mut runs: BTreeMap<(String, u64), Vec<(usize, ResultRow, u64)>> = BTreeMap::new();
+    let mut runs: BTreeMap<(String, u64), Vec<PlacedRow>> = BTreeMap::new();
     for (at, row) in rows {
         to.row(&row.source, row.control, &row.row, row.repeats, true);
         runs.entry((row.source, row.control)).or_default().push((at, row.row, row.repeats));
@@ -176,7 +179,7 @@ fn read_chunk(
         let hold = |pass: Pass, wanted: Arc<HashSet<String>>| {
             move |day: Day, key: &[u8], epoch: &str| pass.holds(day, key) && wanted.contains(epoch)
         };
-        let filter: Option<Box<dyn FnMut(Day, &[u8], &str) -> bool + Send>> = match whole {
+        let filter: Option<results::Hold> = match whole {
             true => None,
             false => Some(Box::new(hold(pass.clone(), wanted.clone()))),
         };

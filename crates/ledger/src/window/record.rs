@@ -165,10 +165,8 @@ impl Record {
         if kept.since != subject.since {
             return false;
         }
-        let days = match &subject.registration {
-            Some(r) => Some(inside(r, plan_of(&self.ledger, r).ok().as_ref())),
-            None => None,
-        };
+        let registration = subject.registration.as_ref();
+        let days = registration.map(|r| inside(r, plan_of(&self.ledger, r).ok().as_ref()));
         let older = kept.older.as_ref().map(|older| older.through);
         let touches_older = |chunk: &Chunk| chunk.touches(&subject.tool_id, &kept.epoch, older);
         days == kept.inside

@@ -64,7 +64,7 @@ fn to_release(main: [u64; 3], old: &str, new: &str) -> Bump {
         return Bump::None;
     }
     match main {
-        [0, _, 0] | [1.., 0, 0] => Bump::Major,
+        [0, _, 0] | [_, 0, 0] => Bump::Major,
         [0, _, _] | [_, _, 0] => Bump::Minor,
         _ => Bump::Patch,
     }

@@ -117,6 +117,7 @@ fn silence(kind: HttpErrorKind, text: &str, seen: &Seen, config: &S3Config) -> F
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 

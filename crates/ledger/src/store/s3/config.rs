@@ -186,6 +186,7 @@ impl std::fmt::Debug for S3Config {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
