@@ -360,10 +360,10 @@ impl World {
         let mut list = PlantList::default();
         for _ in 0..1 + self.rng.below(2) {
             let fresh = format!("plant-{}", self.rng.next());
-            let known = self.planted.iter().filter(|(tool, _)| *tool == pair.tool_id).map(|(_, id)| id);
+            let mut known = self.planted.iter().filter(|(tool, _)| *tool == pair.tool_id).map(|(_, id)| id);
             // Now and then an id that is planted already, or that of an ordinary call.
             let call_id = match self.rng.below(12) {
-                0 => known.iter().next_back().cloned().unwrap_or(fresh),
+                0 => known.next_back().cloned().unwrap_or(fresh),
                 1 => format!("c{}", self.rng.below(30)),
                 _ => fresh,
             };
