@@ -67,7 +67,11 @@ fn changes(report: &Value) -> Vec<Value> {
 #[test]
 fn values_that_only_read_alike_stay() {
     let place = Place::new();
-    let text = |list: &str| format!("{{\"name\":\"t\",\"inputSchema\":{{\"type\":\"object\",\"properties\":{{\"a\":{{\"enum\":[{list}]}}}}}}}}");
+    let text = |list: &str| {
+        format!(
+            "{{\"name\":\"t\",\"inputSchema\":{{\"type\":\"object\",\"properties\":{{\"a\":{{\"enum\":[{list}]}}}}}}}}"
+        )
+    };
     let distinct = text("100000000000000000000001,100000000000000000000002,0.10000000000000000001,0.1");
     assert_eq!(place.mended(&distinct), distinct);
     let twice = text("100000000000000000000001,100000000000000000000002,100000000000000000000001,7,7");
@@ -78,7 +82,8 @@ fn values_that_only_read_alike_stay() {
 fn what_is_closed_can_still_be_called() {
     let place = Place::new();
     let strict = |schema: Value| json!({"name": "t", "strict": true, "input_schema": schema}).to_string();
-    let part = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
+    let part =
+        |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
     for schema in [
         json!({"type": "object", "allOf": [part("a"), part("b")]}),
         json!({"type": "object", "properties": {"a": {"type": "object"}}, "additionalProperties": false}),
@@ -92,14 +97,17 @@ fn what_is_closed_can_still_be_called() {
         assert_eq!(place.mended(&text), text, "nothing is closed");
     }
     // alternatives that stand alone, and nested objects, are closed each by itself
-    let text = strict(json!({"type": "object", "properties": {"a": {"anyOf": [part("b"), {"type": "null"}]}}}));
+    let text =
+        strict(json!({"type": "object", "properties": {"a": {"anyOf": [part("b"), {"type": "null"}]}}}));
     assert_eq!(place.mended(&text).matches("\"additionalProperties\":false").count(), 2);
 }
 
 #[test]
 fn fixes_of_every_tool_and_to_the_end() {
     let place = Place::new();
-    let list = place.mended("{\"tools\":[{\"name\":\"t\",\"inputSchema\":{}},{\"name\":\"u\",\"inputSchema\":{\"x\":1}}]}");
+    let list = place.mended(
+        "{\"tools\":[{\"name\":\"t\",\"inputSchema\":{}},{\"name\":\"u\",\"inputSchema\":{\"x\":1}}]}",
+    );
     assert_eq!(
         list,
         "{\"tools\":[{\"name\":\"t\",\"inputSchema\":{\"type\": \"object\"}},{\"name\":\"u\",\"inputSchema\":{\"x\":1,\"type\":\"object\"}}]}"
@@ -114,7 +122,10 @@ fn fixes_of_every_tool_and_to_the_end() {
     let text = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"descripton\":\"x\",\"desciption\":\"y\"},\
         \"b\":{\"type\":\"string\",\"descripton\":\"z\",\"enum\":[\"p\",\"p\"]}}}}";
     let after = place.mended(text);
-    assert_eq!(after, text.replace("\"descripton\":\"z\",\"enum\":[\"p\",\"p\"]", "\"description\":\"z\",\"enum\":[\"p\"]"));
+    assert_eq!(
+        after,
+        text.replace("\"descripton\":\"z\",\"enum\":[\"p\",\"p\"]", "\"description\":\"z\",\"enum\":[\"p\"]")
+    );
 }
 
 #[cfg(unix)]
@@ -132,27 +143,44 @@ fn a_symbolic_link_stays_one() {
 #[test]
 fn texts_as_editors_write_them() {
     let place = Place::new();
-    let tool = mcp(json!({"type": "object", "properties": {"a": {"type": "string", "descripton": "x"}}})).to_string();
+    let tool = mcp(json!({"type": "object", "properties": {"a": {"type": "string", "descripton": "x"}}}))
+        .to_string();
     place.file("mark.json", format!("\u{feff}{tool}"));
     place.file("plain.json", &tool);
-    for line in ["lint mark.json", "diff mark.json plain.json", "synth mark.json", "contract add mark.json --registry r"] {
+    for line in [
+        "lint mark.json",
+        "diff mark.json plain.json",
+        "synth mark.json",
+        "contract add mark.json --registry r",
+    ] {
         let said = place.run(line);
         assert!(said.code != 2, "{line}: {}", said.err);
     }
     let contract = place.run("contract show t@1.0.0 --registry r --format json");
     let other = place.run("contract add plain.json --registry s");
     let digest = serde_json::from_str::<Value>(&contract.out).unwrap()["digest"].as_str().unwrap().to_owned();
-    assert!(other.out.contains(&digest), "the mark is no part of the definition: {} {}", other.out, contract.out);
+    assert!(
+        other.out.contains(&digest),
+        "the mark is no part of the definition: {} {}",
+        other.out,
+        contract.out
+    );
     let said = place.run("lint --fix mark.json");
     let after = std::fs::read_to_string(place.dir.path().join("mark.json")).unwrap();
-    assert!(after.starts_with("\u{feff}{") && after.contains("\"description\":\"x\""), "{after} {}", said.err);
+    assert!(
+        after.starts_with("\u{feff}{") && after.contains("\"description\":\"x\""),
+        "{after} {}",
+        said.err
+    );
 
-    let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(tool.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let wide: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain(tool.encode_utf16().flat_map(u16::to_le_bytes)).collect();
     place.file("wide.json", &wide);
     place.file("wide.jsonl", &wide);
     for line in ["lint wide.json", "try plain.json plain.json wide.jsonl"] {
         let said = place.run(line);
-        assert!(said.code >= 2 && said.err.contains("UTF-16") && said.err.contains("UTF-8"), "{line}: {}", said.err);
+        let told = said.out + &said.err;
+        assert!(said.code >= 2 && told.contains("UTF-16") && told.contains("UTF-8"), "{line}: {told}");
     }
     place.file("large.json", "{\"name\":\"t\",\"inputSchema\":{\"properties\":{\"a\":{\"minimum\":1e400}}}}");
     let said = place.run("lint large.json");
@@ -166,10 +194,13 @@ fn text_that_the_model_reads_is_told_wherever_it_stands() {
     let old7 = |more: Value| {
         let mut p = json!({"$ref": "#/definitions/d"});
         p.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        mcp(json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"p": p},
-            "definitions": {"d": {"type": "string"}}}))
+        mcp(
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"p": p},
+            "definitions": {"d": {"type": "string"}}}),
+        )
     };
-    let consts = |a: &str, b: &str| property(json!({"oneOf": [{"const": 1, "title": a}, {"const": 2, "title": b}]}));
+    let consts =
+        |a: &str, b: &str| property(json!({"oneOf": [{"const": 1, "title": a}, {"const": 2, "title": b}]}));
     let text = |key: &str, note: &str| property(json!({key: {"type": "string", "description": note}}));
     let dependent = |note: &str| {
         mcp(json!({"type": "object", "properties": {"a": {"type": "string"}},
@@ -185,7 +216,10 @@ fn text_that_the_model_reads_is_told_wherever_it_stands() {
     ] {
         let report = place.diff(&old, &new);
         let told = changes(&report);
-        assert!(told.iter().all(|c| c["class"] == "usually_compatible" && c["model_visible"] == true), "{told:#?}");
+        assert!(
+            told.iter().all(|c| c["class"] == "usually_compatible" && c["model_visible"] == true),
+            "{told:#?}"
+        );
         assert!(!told.is_empty() && report["model_visible"] == true, "{old} {report}");
     }
     // listed in another order the texts are the same ones
@@ -198,7 +232,9 @@ fn text_that_the_model_reads_is_told_wherever_it_stands() {
 fn arguments_are_objects() {
     let place = Place::new();
     let of = |kind: Value| mcp(json!({"type": kind, "properties": {"a": {"type": "string"}}}));
-    for (old, new) in [(json!(["object", "null"]), json!("object")), (json!("object"), json!(["object", "null"]))] {
+    for (old, new) in
+        [(json!(["object", "null"]), json!("object")), (json!("object"), json!(["object", "null"]))]
+    {
         let report = place.diff(&of(old), &of(new));
         assert_eq!(report["class"], "compatible", "{report}");
     }
@@ -220,9 +256,7 @@ fn words_agree_with_the_class() {
 #[test]
 fn a_merge_is_told_as_one() {
     let place = Place::new();
-    let tool = |name: &str, note: &str, properties: Value| {
-        json!({"name": name, "description": note, "inputSchema": {"type": "object", "properties": properties}})
-    };
+    let tool = |name: &str, note: &str, properties: Value| json!({"name": name, "description": note, "inputSchema": {"type": "object", "properties": properties}});
     let (id, amount) = (json!({"type": "string"}), json!({"type": "integer"}));
     let old = json!({"tools": [
         tool("create_refund", "Creates a refund of an order.", json!({"order_id": id, "amount": amount})),
@@ -254,7 +288,11 @@ fn calls_keep_to_numbers_that_no_double_holds() {
     place.file("s.json", "{\"type\":\"object\",\"properties\":{\"c\":{\"type\":\"integer\",\"maximum\":-9223372036854775809},\"d\":{\"type\":\"string\"}}}");
     let said = place.run("synth s.json");
     assert!(!said.out.contains("9.22") && !said.out.contains("9223372036854775808"), "{}", said.out);
-    assert!(said.code == 3 && said.err.contains("beyond 64 bits") && said.out.contains("\"d\""), "{}", said.err);
+    assert!(
+        said.code == 3 && said.err.contains("beyond 64 bits") && said.out.contains("\"d\""),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -275,7 +313,12 @@ fn a_call_is_found_where_there_is_one() {
 fn knot(k: usize, bound: bool) -> Value {
     let each = |q: usize| (q.to_string(), json!({"$ref": format!("#/$defs/n{q}")}));
     let mut defs: Map<String, Value> = (0..k)
-        .map(|i| (format!("n{i}"), json!({"type": "object", "properties": (0..k).map(each).collect::<Map<_, _>>()})))
+        .map(|i| {
+            (
+                format!("n{i}"),
+                json!({"type": "object", "properties": (0..k).map(each).collect::<Map<_, _>>()}),
+            )
+        })
         .collect();
     if bound {
         defs[&format!("n{}", k - 1)]["maxProperties"] = json!(k - 1);
@@ -324,7 +367,8 @@ fn large_definitions_come_to_an_end() {
     assert_eq!(ends(&place, "diff old.json new.json").code, 1);
     ends(&place, "lint old.json");
     let values: Vec<String> = (0..30_000).map(|i| format!("value_{i}")).collect();
-    place.file("enum.json", mcp(json!({"type": "object", "properties": {"a": {"enum": values}}})).to_string());
+    place
+        .file("enum.json", mcp(json!({"type": "object", "properties": {"a": {"enum": values}}})).to_string());
     ends(&place, "lint enum.json");
     // more than a definition may have, also as a bare schema
     let huge = json!({"type": "object", "description": "x".repeat(1 << 20)}).to_string();
@@ -332,4 +376,3 @@ fn large_definitions_come_to_an_end() {
     let said = ends(&place, "diff huge.json huge.json");
     assert!(said.code == 2 && said.err.contains("more than 1048576"), "{}", said.err);
 }
-

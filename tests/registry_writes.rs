@@ -74,7 +74,8 @@ fn commands_at_once_lose_nothing() {
     // versions of one tool
     let versions: Vec<String> = (1..9)
         .map(|i| {
-            std::fs::write(dir.join(format!("v{i}.json")), definition("t0", &format!("Version {i}."))).unwrap();
+            std::fs::write(dir.join(format!("v{i}.json")), definition("t0", &format!("Version {i}.")))
+                .unwrap();
             format!("add v{i}.json --tool-id t0 --version 1.{i}.0")
         })
         .collect();
@@ -83,7 +84,8 @@ fn commands_at_once_lose_nothing() {
     kept(dir, &reported);
 
     // one version in several forms: one of them is published
-    let same: Vec<String> = (1..7).map(|i| format!("add v{i}.json --tool-id t1 --version 2.0.0 --name t0")).collect();
+    let same: Vec<String> =
+        (1..7).map(|i| format!("add v{i}.json --tool-id t1 --version 2.0.0 --name t0")).collect();
     let reported = at_once(dir, &same);
     assert_eq!(reported.len(), 1, "{reported:?}");
     kept(dir, &reported);
@@ -128,7 +130,11 @@ fn what_is_there_is_not_written_over() {
     let orphan = dir.join("r/t/schemas/v1.1.0.json");
     std::fs::write(&orphan, definition("t", "Somebody's.")).unwrap();
     let said = run(dir, "add u.json --version 1.1.0");
-    assert!(said.code == 2 && said.err.contains("t/schemas/v1.1.0.json: this file is there already"), "{}", said.err);
+    assert!(
+        said.code == 2 && said.err.contains("t/schemas/v1.1.0.json: this file is there already"),
+        "{}",
+        said.err
+    );
     assert_eq!(std::fs::read_to_string(&orphan).unwrap(), definition("t", "Somebody's."));
     // the same content is what an interrupted command left
     std::fs::write(&orphan, definition("t", "Second.")).unwrap();

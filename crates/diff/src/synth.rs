@@ -156,7 +156,8 @@ fn with_care(schema: &Value, draft: Draft, seed: u64, rounded: &[f64]) -> Result
     let map = Map::of(&doc);
     let tests = Tests::new(&map, schema, draft);
     let work = std::cell::Cell::new(0);
-    Ok(merge::Merge { map: &map, tests: &tests, validator: &validator, root: schema, rounded, work: &work }.run(seed))
+    Ok(merge::Merge { map: &map, tests: &tests, validator: &validator, root: schema, rounded, work: &work }
+        .run(seed))
 }
 
 #[cfg(test)]

@@ -118,7 +118,8 @@ pub fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
     std::str::from_utf8(bytes).or_else(|error| {
         let message = match bytes {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                "UTF-16 text, by its byte order mark; events are UTF-8 JSON: save the file as UTF-8".to_owned()
+                "UTF-16 text, by its byte order mark; events are UTF-8 JSON: save the file as UTF-8"
+                    .to_owned()
             }
             _ => format!("byte {} is not UTF-8; events are UTF-8 JSON", error.valid_up_to()),
         };

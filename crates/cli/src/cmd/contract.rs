@@ -214,7 +214,10 @@ fn write(at: &Where, addition: &Addition, dry_run: bool) -> anyhow::Result<Exit>
     for write in &addition.writes {
         let path = dir.join(&write.path);
         if disk::is_linked(dir, &write.path) {
-            bail!("{}: a symbolic link, which a registry does not read; put the file itself there", path.display());
+            bail!(
+                "{}: a symbolic link, which a registry does not read; put the file itself there",
+                path.display()
+            );
         }
         if dry_run {
             tell!("would write {}", path.display());
@@ -254,7 +257,10 @@ fn freeze(args: &Freeze) -> anyhow::Result<Exit> {
     }
     let path = dir.join(LOCK_FILE);
     if disk::is_linked(dir, LOCK_FILE) {
-        bail!("{}: a symbolic link, which a registry does not read; put the file itself there", path.display());
+        bail!(
+            "{}: a symbolic link, which a registry does not read; put the file itself there",
+            path.display()
+        );
     }
     for id in &new {
         tell!("{} {id}", if args.dry_run { "would freeze" } else { "frozen" });

@@ -126,7 +126,8 @@ impl Registry {
         let schema = FileWrite { path: format!("{tool_id}/schemas/v{version}.json"), text };
         // a file that no version names is of nobody's making here: never written over
         if files.get(&schema.path).is_some_and(|there| *there != schema.text) {
-            let message = format!("this file is there already, and no version {version} of `{tool_id}` names it");
+            let message =
+                format!("this file is there already, and no version {version} of `{tool_id}` names it");
             let next = "Remove it, name it in tool.yaml, or take another `--version`";
             return Err(RegistryError::one(&schema.path, message, next));
         }

@@ -224,7 +224,8 @@ impl<'a> Generator<'a> {
     ) -> Option<(String, Option<&'v Value>)> {
         let additional = flat.get("additionalProperties");
         if additional == Some(&Value::Bool(false)) {
-            let patterns: Vec<(&String, &Value)> = flat.get("patternProperties")?.as_object()?.iter().collect();
+            let patterns: Vec<(&String, &Value)> =
+                flat.get("patternProperties")?.as_object()?.iter().collect();
             let (pattern, schema) = rng.pick(&patterns).copied()?;
             return Some((pattern_text(pattern, rng)?, Some(schema)));
         }

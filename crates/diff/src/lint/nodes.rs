@@ -129,7 +129,8 @@ impl<'a> Read<'a> {
         }
         let numbers = |at: &str| -> Vec<(String, &str)> {
             let below = self.rounded.range(at.to_owned()..).take_while(|(p, _)| p.starts_with(at));
-            let below = below.filter_map(|(p, literal)| Some((p.strip_prefix(at)?.to_owned(), literal.as_str())));
+            let below =
+                below.filter_map(|(p, literal)| Some((p.strip_prefix(at)?.to_owned(), literal.as_str())));
             below.filter(|(p, _)| p.is_empty() || p.starts_with('/')).collect()
         };
         let (a, b) = (numbers(one), numbers(other));

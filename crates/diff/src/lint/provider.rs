@@ -65,14 +65,19 @@ fn entangled(read: &Read<'_>) -> HashSet<usize> {
     let speaks = |v: &Value| OF_MEMBERS.iter().any(|key| v.get(*key).is_some());
     let mut all = HashSet::new();
     for node in &read.nodes {
-        let parted = BESIDE.iter().any(|key| node.map.contains_key(*key)) || read.doc.reference(node.value).is_some();
+        let parted =
+            BESIDE.iter().any(|key| node.map.contains_key(*key)) || read.doc.reference(node.value).is_some();
         if !parted && node.role != Role::Part {
             continue;
         }
         let group = beside(read, node.value);
         // alternatives alone, each of them looked at by itself
-        let only = |key: &str| node.map.contains_key(key) && BESIDE.iter().all(|k| *k == key || !node.map.contains_key(*k));
-        let union = (only("anyOf") || only("oneOf")) && !speaks(node.value) && read.doc.reference(node.value).is_none();
+        let only = |key: &str| {
+            node.map.contains_key(key) && BESIDE.iter().all(|k| *k == key || !node.map.contains_key(*k))
+        };
+        let union = (only("anyOf") || only("oneOf"))
+            && !speaks(node.value)
+            && read.doc.reference(node.value).is_none();
         let several = group.iter().filter(|v| speaks(v)).count() > 1 && !union;
         if several || node.role == Role::Part {
             all.extend(group.into_iter().map(address));
@@ -123,7 +128,8 @@ fn open_objects(read: &Read<'_>, rule: R, own: bool, report: &mut Report<'_>) {
         let message = format!("{what} does not forbid further arguments");
         let found = report.add(rule, &node.pointer, message);
         let listed = node.map.contains_key("properties") && !node.map.contains_key("patternProperties");
-        let said = node.map.contains_key("additionalProperties") || node.map.contains_key("unevaluatedProperties");
+        let said =
+            node.map.contains_key("additionalProperties") || node.map.contains_key("unevaluatedProperties");
         if own && listed && !said && !entangled.contains(&address(node.value)) {
             found.edits = vec![Edit::Insert {
                 pointer: node.pointer.clone(),

@@ -45,7 +45,8 @@ fn test(read: &Read<'_>, node: &Node<'_>, without: Option<&str>) -> Option<jsons
 fn refers(value: &Value) -> bool {
     match value {
         Value::Object(map) => map.iter().any(|(key, v)| {
-            matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef" | "$id" | "id" | "$schema") || refers(v)
+            matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef" | "$id" | "id" | "$schema")
+                || refers(v)
         }),
         Value::Array(list) => list.iter().any(refers),
         _ => false,

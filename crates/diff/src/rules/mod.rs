@@ -60,7 +60,8 @@ impl std::error::Error for DiffError {}
 fn of_objects(schema: &Value) -> Value {
     let mut out = schema.clone();
     if let Some(map) = out.as_object_mut() {
-        let several = map.get("type").and_then(Value::as_array).is_some_and(|list| list.iter().any(|t| t == "object"));
+        let several =
+            map.get("type").and_then(Value::as_array).is_some_and(|list| list.iter().any(|t| t == "object"));
         if several || !map.contains_key("type") {
             map.insert("type".to_owned(), Value::from("object"));
         }

@@ -34,12 +34,15 @@ pub(super) fn untold(old: &SchemaDoc, new: &SchemaDoc, raws: &mut Vec<Raw>) {
                 whole.insert(at.clone());
             }
         }
-        if let Kind::PropertyAdded | Kind::PropertyRemoved | Kind::PropertyDropped | Kind::RequiredAdded = raw.kind {
+        if let Kind::PropertyAdded | Kind::PropertyRemoved | Kind::PropertyDropped | Kind::RequiredAdded =
+            raw.kind
+        {
             whole.extend(raw.old_location.iter().filter(|_| raw.new.is_none()).cloned());
             whole.extend(raw.new_location.iter().filter(|_| raw.old.is_none()).cloned());
         }
     }
-    let mut walk = Walk { doc: (old, new), told, whole, found: Vec::new(), room: MAX_RAWS.saturating_sub(raws.len()) };
+    let mut walk =
+        Walk { doc: (old, new), told, whole, found: Vec::new(), room: MAX_RAWS.saturating_sub(raws.len()) };
     walk.node(old.root(), new.root(), &mut String::new());
     let cut = walk.room == 0 && !raws.iter().any(|raw| raw.kind == Kind::CutOff);
     raws.append(&mut walk.found);
@@ -117,7 +120,13 @@ impl Walk<'_> {
         }
     }
 
-    fn text(&mut self, key: &'static str, kind: Kind, (a, b): (&Map<String, Value>, &Map<String, Value>), at: &str) {
+    fn text(
+        &mut self,
+        key: &'static str,
+        kind: Kind,
+        (a, b): (&Map<String, Value>, &Map<String, Value>),
+        at: &str,
+    ) {
         let (old, new) = (a.get(key), b.get(key));
         let place = join(at, key);
         if old == new || self.told.contains(&place) || self.room == 0 {

@@ -233,7 +233,8 @@ impl<'a> Walk<'a> {
             return;
         }
         // a node that only refers says nothing itself: places that share a definition are one pair
-        let refers_only = |node: &Value| node.as_object().is_some_and(|m| m.len() == 1 && m.contains_key("$ref"));
+        let refers_only =
+            |node: &Value| node.as_object().is_some_and(|m| m.len() == 1 && m.contains_key("$ref"));
         let ids = |view: &View<'_>| -> Vec<usize> {
             view.nodes().into_iter().filter(|node| !refers_only(node)).map(address).collect()
         };

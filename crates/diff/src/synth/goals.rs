@@ -122,7 +122,8 @@ impl Map {
     pub(super) fn of(doc: &SchemaDoc) -> Self {
         let mut pointers = HashMap::new();
         index(doc.root(), &mut String::new(), &mut pointers);
-        let mut walk = Walk { doc, pointers, map: Self::default(), stack: Vec::new(), visits: HashMap::new() };
+        let mut walk =
+            Walk { doc, pointers, map: Self::default(), stack: Vec::new(), visits: HashMap::new() };
         // arguments are an object, also where the schema takes more
         let object = doc.root().get("type").is_some_and(|t| t == "object");
         let nodes: &[&Value] = if object { &[doc.root()] } else { &[doc.root(), of_objects()] };

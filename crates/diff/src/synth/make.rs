@@ -220,7 +220,9 @@ fn stated<'v>(schema: &'v Value, key: &str) -> Option<&'v str> {
 /// A schema under a keyword of a place's schema, wherever it stands among the parts.
 fn stated_schema<'v>(schema: &'v Value, key: &str) -> Option<&'v Value> {
     let own = schema.get(key).filter(|v| v.is_object());
-    own.or_else(|| schema.get("allOf")?.as_array()?.iter().find_map(|part| part.get(key).filter(|v| v.is_object())))
+    own.or_else(|| {
+        schema.get("allOf")?.as_array()?.iter().find_map(|part| part.get(key).filter(|v| v.is_object()))
+    })
 }
 
 /// A text of a format with exactly this length, where the format has room for padding.

@@ -17,7 +17,7 @@ const TRIES: usize = 24;
 /// Attempts at merging, in all.
 const MERGES: usize = 60_000;
 /// Work at the calls of the goals, and as much again at merging them, in schema nodes and places looked at.
-const WORK: u64 = 20_000_000;
+const WORK: u64 = 4_000_000;
 /// Why a goal was not tried.
 const TOO_LARGE: &str = "not tried: the schema is so large that the work allowed was used up before";
 
@@ -73,7 +73,8 @@ impl Merge<'_> {
         while let Some(first) = open.first().copied() {
             if self.work.get() > WORK {
                 cut = true;
-                unreached.extend(open.iter().map(|goal| Unreached { goal: *goal, reason: TOO_LARGE.to_owned() }));
+                unreached
+                    .extend(open.iter().map(|goal| Unreached { goal: *goal, reason: TOO_LARGE.to_owned() }));
                 break;
             }
             let Some(Some(donor)) = donors.get(first) else { break };
@@ -172,7 +173,10 @@ impl Merge<'_> {
                     });
                 }
             } else if self.is_rounded(&call) {
-                reason = Some("a number beyond 64 bits decides there, and no call can be shown to keep to it".to_owned());
+                reason = Some(
+                    "a number beyond 64 bits decides there, and no call can be shown to keep to it"
+                        .to_owned(),
+                );
             } else if self.tests.covered(self.map, &call).get(goal) == Some(&true) {
                 return Ok(Donor { call, leaf });
             } else {
