@@ -1,5 +1,7 @@
 //! What the model reads: names and descriptions.
 
+use std::collections::HashMap;
+
 use lastcall_contract::{SideEffect, Source};
 use serde_json::Value;
 
@@ -192,10 +194,11 @@ fn codes(node: &Node<'_>, name: &str, description: &str, report: &mut Report<'_>
 fn siblings(node: &Node<'_>, report: &mut Report<'_>) {
     let Some(Value::Object(table)) = node.map.get("properties") else { return };
     let names: Vec<&String> = table.keys().collect();
-    for (n, name) in names.iter().enumerate() {
-        let twin =
-            names.iter().take(n).find(|other| folded(other) == folded(name) && !folded(name).is_empty());
-        if let Some(other) = twin {
+    let mut spelt: HashMap<String, &String> = HashMap::new();
+    for name in names.iter().copied() {
+        let key = folded(name);
+        let other = if key.is_empty() { name } else { *spelt.entry(key).or_insert(name) };
+        if other != name {
             report.add(
                 R::NamesDifferInSpelling,
                 &format!("{}/properties/{}", node.pointer, crate::pointer::escape(name)),

@@ -103,9 +103,8 @@ impl<'a, 'c> Declared<'a, 'c> {
         for (name, below) in &mut names {
             for place in speaking {
                 let before = below.len();
-                below.extend(
-                    table(place, "properties").into_iter().filter(|(n, _)| n == name).map(|(_, p)| p),
-                );
+                let own = place.node.get("properties").and_then(|table| table.get(*name));
+                below.extend(own.map(|node| self.index.below(*place, node)));
                 let matching =
                     table(place, "patternProperties").into_iter().filter(|(p, _)| matches(p, name));
                 below.extend(matching.map(|(_, p)| p));

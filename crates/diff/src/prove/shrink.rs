@@ -7,16 +7,15 @@ pub(super) fn shrink(mut value: Value, checks: u32, holds: &mut dyn FnMut(&Value
     let mut left = checks;
     loop {
         let mut smaller = None;
-        for candidate in candidates(&value) {
+        each_smaller(&value, &mut |candidate| {
             if left == 0 {
-                return value;
+                return true;
             }
             left -= 1;
-            if holds(&candidate) {
-                smaller = Some(candidate);
-                break;
-            }
-        }
+            let held = holds(&candidate);
+            smaller = held.then_some(candidate);
+            held
+        });
         match smaller {
             Some(candidate) => value = candidate,
             None => return value,
@@ -24,54 +23,56 @@ pub(super) fn shrink(mut value: Value, checks: u32, holds: &mut dyn FnMut(&Value
     }
 }
 
-/// Values with one part less, the boldest first.
-fn candidates(value: &Value) -> Vec<Value> {
-    let mut out = Vec::new();
+/// Gives values with one part less, the boldest first, until `enough` says so; answers whether it did.
+fn each_smaller(value: &Value, enough: &mut dyn FnMut(Value) -> bool) -> bool {
     match value {
         Value::Object(map) => {
-            for name in map.keys() {
+            let without = |name: &String| {
                 let mut less = map.clone();
                 less.remove(name);
-                out.push(Value::Object(less));
-            }
-            for (name, member) in map {
-                for smaller in candidates(member) {
-                    let mut with = map.clone();
-                    with.insert(name.clone(), smaller);
-                    out.push(Value::Object(with));
-                }
-            }
+                Value::Object(less)
+            };
+            map.keys().any(|name| enough(without(name)))
+                || map.iter().any(|(name, member)| {
+                    each_smaller(member, &mut |smaller| {
+                        let mut with = map.clone();
+                        with.insert(name.clone(), smaller);
+                        enough(Value::Object(with))
+                    })
+                })
         }
         Value::Array(items) => {
-            for i in 0..items.len() {
+            let without = |i: usize| {
                 let mut less = items.clone();
                 less.remove(i);
-                out.push(Value::Array(less));
-            }
-            for (i, item) in items.iter().enumerate() {
-                for smaller in candidates(item) {
-                    let mut with = items.clone();
-                    with[i] = smaller;
-                    out.push(Value::Array(with));
-                }
-            }
+                Value::Array(less)
+            };
+            (0..items.len()).any(|i| enough(without(i)))
+                || items.iter().enumerate().any(|(i, item)| {
+                    each_smaller(item, &mut |smaller| {
+                        let mut with = items.clone();
+                        with[i] = smaller;
+                        enough(Value::Array(with))
+                    })
+                })
         }
         Value::String(text) => {
             let length = text.chars().count();
-            for keep in [0, length / 2, length.saturating_sub(1)] {
-                if keep < length {
-                    out.push(Value::String(text.chars().take(keep).collect()));
-                }
-            }
+            let shorter = [0, length / 2, length.saturating_sub(1)].into_iter().filter(|keep| *keep < length);
+            shorter
+                .map(|keep| text.chars().take(keep).collect::<String>())
+                .any(|text| enough(Value::String(text)))
         }
         Value::Number(number) => {
             if let Some(n) = number.as_i64() {
-                out.extend([0, n / 2, n - n.signum()].into_iter().filter(|m| *m != n).map(Value::from));
+                let nearer = [0, n / 2, n - n.signum()].into_iter().filter(|m| *m != n);
+                nearer.map(Value::from).any(&mut *enough)
             } else if let Some(n) = number.as_f64() {
-                out.extend([0.0, n.trunc()].into_iter().filter(|m| *m != n).map(Value::from));
+                [0.0, n.trunc()].into_iter().filter(|m| *m != n).map(Value::from).any(&mut *enough)
+            } else {
+                false
             }
         }
-        Value::Null | Value::Bool(_) => {}
+        Value::Null | Value::Bool(_) => false,
     }
-    out
 }

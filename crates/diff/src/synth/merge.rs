@@ -17,7 +17,7 @@ const TRIES: usize = 24;
 /// Attempts at merging, in all.
 const MERGES: usize = 60_000;
 /// Work at the calls of the goals, and as much again at merging them, in schema nodes and places looked at.
-const WORK: u64 = 20_000_000;
+const WORK: u64 = 4_000_000;
 /// Why a goal was not tried.
 const TOO_LARGE: &str = "not tried: the schema is so large that the work allowed was used up before";
 
