@@ -792,6 +792,56 @@ fn the_command_changes_no_answer() {
     assert_eq!(lastcall_tests::run(&["ledger", "verify", &dir]).code, 0);
 }
 
+/// A head that was kept elsewhere: an end that was taken away shows, what grew since does not.
+#[test]
+fn a_head_kept_elsewhere_shows_an_end_that_was_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("demo");
+    let at = |path: &std::path::Path| path.display().to_string();
+    let demo = lastcall_tests::run(&["demo", "--out", &at(&out)]);
+    assert_eq!(demo.code, 0, "{}", demo.err);
+    let (whole, cut) = (out.join("ledger"), folder.path().join("cut"));
+    let head = |dir: &std::path::Path| lastcall_tests::run(&["ledger", "head", &at(dir)]);
+    let none = head(&whole);
+    assert!(none.code == 3 && none.err.contains("ledger compact"), "{}", none.err);
+
+    let ok = |args: &[&str]| {
+        let said = lastcall_tests::run(args);
+        assert_eq!(said.code, 0, "{args:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    ok(&["ledger", "compact", &at(&whole)]);
+    let first = head(&whole).out.trim().to_owned();
+    for file in files_below(&whole) {
+        let copy = cut.join(file.strip_prefix(&whole).unwrap());
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::copy(&file, copy).unwrap();
+    }
+    ok(&["ledger", "source", &at(&whole), "other.jsonl", "--role", "tool-calls"]);
+    ok(&["ledger", "compact", &at(&whole)]);
+    let second = head(&whole).out.trim().to_owned();
+    assert_ne!(first, second);
+
+    let verify = |dir: &std::path::Path, head: &str| {
+        lastcall_tests::run(&["ledger", "verify", &at(dir), "--head", head])
+    };
+    for (head, entry) in [(&first, "index entry 0"), (&second, "index entry 1")] {
+        let said = verify(&whole, head);
+        assert!(said.code == 0 && said.out.contains(entry), "{}", said.out);
+    }
+    let alone = ok(&["ledger", "verify", &at(&cut)]);
+    assert!(alone.contains("cannot be excluded"), "{alone}");
+    assert_eq!(verify(&cut, &first).code, 0);
+    let said = verify(&cut, &second);
+    assert!(
+        said.code == 1 && said.out.contains("removed or written anew") && said.out.contains(&second),
+        "{}",
+        said.out
+    );
+    let said = verify(&cut, "abc");
+    assert!(said.code == 2 && said.err.contains("64 hex digits"), "{}", said.err);
+}
+
 fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];

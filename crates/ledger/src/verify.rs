@@ -1,5 +1,6 @@
 //! Checks everything that the record says against itself. Reads only, repairs nothing, never stops at the first find.
 
+mod head;
 pub mod index;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -99,7 +100,7 @@ pub struct Verification {
     /// What was erased and what expired, as the control chain says.
     pub gone: Gone,
     /// What cannot be excluded whatever the outcome.
-    pub not_excluded: &'static str,
+    pub not_excluded: String,
 }
 
 /// Said by every verification as long as no head is kept elsewhere.
@@ -119,7 +120,22 @@ struct Verifier<'a> {
 }
 
 /// Checks a ledger. `each` is told every path before it is read, for a progress bar.
+///
+/// # Errors
+/// The store failed.
 pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verification, LedgerError> {
+    verify_with(ledger, None, each)
+}
+
+/// As [`verify`], with a head that was kept elsewhere: the digest of an index entry.
+///
+/// # Errors
+/// The store failed.
+pub fn verify_with(
+    ledger: &Ledger,
+    head: Option<&Digest>,
+    each: &mut dyn FnMut(&str),
+) -> Result<Verification, LedgerError> {
     let report = Verification {
         outcome: Outcome::Intact,
         findings: Vec::new(),
@@ -130,7 +146,7 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
         rows: 0,
         objects: 0,
         gone: Gone::default(),
-        not_excluded: NOT_EXCLUDED,
+        not_excluded: NOT_EXCLUDED.to_owned(),
     };
     let mut verifier = Verifier {
         ledger,
@@ -158,12 +174,34 @@ pub fn verify(ledger: &Ledger, each: &mut dyn FnMut(&str)) -> Result<Verificatio
     verifier.verdicts()?;
     verifier.erasures();
     verifier.index()?;
+    if let Some(head) = head {
+        verifier.head(head);
+    }
     let mut report = verifier.report;
     report.outcome = report.findings.iter().map(|f| f.outcome).min().unwrap_or(Outcome::Intact);
     Ok(report)
 }
 
 impl Verifier<'_> {
+    /// Whether the head that was kept elsewhere stands in the index.
+    fn head(&mut self, head: &Digest) {
+        let place = Chain::Index.to_string();
+        match head::find_head(self.ledger, head) {
+            Ok(Some(seq)) => {
+                self.report.not_excluded = format!(
+                    "The head that was kept elsewhere is index entry {seq}: up to there nothing was removed or written \
+                     anew. Of what came after it that cannot be excluded without a newer head."
+                );
+            }
+            Ok(None) => {
+                let what = "no index entry has the digest of the head that was kept elsewhere: since it was kept, entries \
+                            were removed or written anew (or it is the head of another ledger)";
+                self.find(Outcome::Altered, &place, Some(head.to_string()), what);
+            }
+            Err(error) => self.find_error(&place, error),
+        }
+    }
+
     fn find(&mut self, outcome: Outcome, place: &str, record: Option<String>, what: impl Into<String>) {
         self.report.findings.push(Finding { outcome, place: place.to_owned(), record, what: what.into() });
     }

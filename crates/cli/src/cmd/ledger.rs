@@ -1,4 +1,4 @@
-//! `lastcall ledger init | source | redact | verify | compact | files | erase | expire | gc`: the record itself.
+//! `lastcall ledger init | source | redact | verify | compact | head | files | erase | expire | gc`: the record itself.
 
 mod compact;
 mod erase;
@@ -8,11 +8,12 @@ pub mod redaction;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
+use lastcall_contract::Digest;
 use lastcall_event::Preset;
 use lastcall_ledger::control::{Control, Role, SourceKind};
 use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::store::Location;
-use lastcall_ledger::verify::{Outcome, Verification, verify};
+use lastcall_ledger::verify::{Outcome, Verification, verify_with};
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
 use serde_json::json;
 
@@ -85,11 +86,16 @@ enum Command {
         none: bool,
     },
     /// Check every chain, file and count.
-    #[command(after_help = "Example: lastcall ledger verify ledger\n\n\
+    #[command(after_help = "Examples:\n  lastcall ledger verify ledger\n  \
+        lastcall ledger verify ledger --head $(cat kept-head)\n\n\
+        With a head that was kept elsewhere, nothing before it can have been removed or written anew unseen.\n\
         Exit codes: 0 intact, 1 altered or truncated, 3 incomplete or cannot check.")]
     Verify {
         /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
+        /// A head that was kept elsewhere, as `lastcall ledger head` prints it.
+        #[arg(long, value_name = "DIGEST", value_parser = head_digest)]
+        head: Option<Digest>,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
@@ -100,6 +106,16 @@ enum Command {
         nothing.")]
     Compact {
         /// The ledger.
+        dir: PathBuf,
+        /// How to answer.
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
+    /// Print the head: the digest of the newest index entry, to be kept elsewhere.
+    #[command(after_help = "Example: lastcall ledger head ledger > kept-head\n\n\
+        Exit codes: 0 printed, 3 the ledger has no index yet (`lastcall ledger compact` writes one).")]
+    Head {
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
@@ -218,7 +234,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Erase(args) => erase::run_erase(&args),
         Command::Expire(args) => erase::run_expire(&args),
         Command::Gc { dir, delete, format } => gc::run(&dir, delete, format),
-        Command::Verify { dir, format } => check(&dir, format),
+        Command::Verify { dir, head, format } => check(&dir, head.as_ref(), format),
+        Command::Head { dir, format } => show_head(&dir, format),
         Command::Compact { dir, format } => compact::run(&dir, format),
         Command::Files { dir, kind, format } => files(&dir, kind, format),
     }
@@ -287,10 +304,35 @@ fn source(
     Ok(Exit::Yes)
 }
 
-fn check(dir: &Path, format: Format) -> anyhow::Result<Exit> {
+/// Reads a head as it is given on the command line.
+fn head_digest(text: &str) -> Result<Digest, String> {
+    Digest::parse(text.trim()).ok_or_else(|| {
+        "a head is `sha256:` and 64 hex digits, as `lastcall ledger head DIR` prints it".to_owned()
+    })
+}
+
+/// Prints the head alone, so that it can be kept elsewhere.
+fn show_head(dir: &Path, format: Format) -> anyhow::Result<Exit> {
+    let ledger = open(dir)?;
+    let Some(head) = ledger.head().map_err(of_ledger)? else {
+        tell!(
+            "the ledger has no index yet, so it has no head; `lastcall ledger compact {}` writes one",
+            dir.display()
+        );
+        return Ok(Exit::Insufficient);
+    };
+    let (seq, at) = (head.entry.seq, head.entry.at.to_string());
+    match format {
+        Format::Json => println!("{}", json!({ "head": head.digest, "seq": seq, "at": at })),
+        Format::Text => println!("{}", head.digest),
+    }
+    Ok(Exit::Yes)
+}
+
+fn check(dir: &Path, head: Option<&Digest>, format: Format) -> anyhow::Result<Exit> {
     let ledger = open(dir)?;
     let bar = super::run::progress::spinner("verifying");
-    let report = verify(&ledger, &mut |path| bar.message(path)).map_err(of_ledger)?;
+    let report = verify_with(&ledger, head, &mut |path| bar.message(path)).map_err(of_ledger)?;
     bar.clear();
     match format {
         Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),

@@ -75,12 +75,8 @@ impl<'a> Question<'a> {
                 self.disputed.set(true);
                 false
             }
-            // Only what is not modelled may go without the second opinion; and a pattern that may go back could have given
-            // up where no error shows it.
-            None => {
-                let modelled = self.sub.is_modelled() && self.sup.is_modelled();
-                !modelled && !self.sub.may_give_up() && !self.sup.may_give_up()
-            }
+            // No witness without the second opinion: on what is not modelled the library alone can err.
+            None => false,
         }
     }
 
