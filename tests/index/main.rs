@@ -101,6 +101,60 @@ fn the_command_changes_no_answer() {
     assert_eq!(lastcall_tests::run(&["ledger", "verify", &dir]).code, 0);
 }
 
+/// What a compactor that lost or died has left is garbage once its index entry stands, and is never listed.
+#[test]
+fn day_files_that_nobody_names_go_with_gc() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("demo");
+    let dir = out.join("ledger").display().to_string();
+    assert_eq!(lastcall_tests::run(&["demo", "--out", &out.display().to_string()]).code, 0);
+    let ok = |args: &[&str]| {
+        let said = lastcall_tests::run(args);
+        assert_eq!(said.code, 0, "{args:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    assert_eq!(ok(&["ledger", "files", &dir, "--kind", "days"]), "");
+    ok(&["ledger", "compact", &dir]);
+    let listed = || -> Vec<std::path::PathBuf> {
+        let mut paths: Vec<_> =
+            ok(&["ledger", "files", &dir, "--kind", "days"]).lines().map(Into::into).collect();
+        paths.sort();
+        paths
+    };
+    let days = files_below(&out.join("ledger/days"));
+    assert!(!days.is_empty());
+    assert_eq!(listed(), days);
+    let all = ok(&["ledger", "files", &dir, "--format", "json"]);
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    let kinds = all["files"].as_array().unwrap().iter().filter(|file| file["kind"] == "days").count();
+    assert_eq!(kinds, days.len());
+
+    // Of a compactor that lost the place, of one that may still win the next, and of nobody.
+    let nonce = "0123456789abcdef";
+    let lost = days[0].with_file_name(format!("{:020}-{nonce}.parquet", 0));
+    let begun = days[0].with_file_name(format!("{:020}-{nonce}.parquet", 1));
+    let strange = days[0].with_file_name("notes.txt");
+    for path in [&lost, &begun, &strange] {
+        std::fs::copy(&days[0], path).unwrap();
+    }
+    assert_eq!(listed(), days);
+    let dry = ok(&["ledger", "gc", &dir]);
+    let named = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let told = |out: &str, path: &std::path::Path, what: &str| {
+        out.lines().any(|line| line.contains(&named(path)) && line.contains(what))
+    };
+    assert!(told(&dry, &lost, "chains/index/00000000000000000000.json stands and does not name it"), "{dry}");
+    assert!(told(&dry, &begun, "may be in flight") && told(&dry, &strange, "no lastcall wrote it"), "{dry}");
+    assert!(dry.contains("1 file could be removed") && lost.exists(), "{dry}");
+    let done = ok(&["ledger", "gc", &dir, "--delete"]);
+    assert!(
+        done.contains("1 file removed") && !lost.exists() && begun.exists() && strange.exists(),
+        "{done}"
+    );
+    assert_eq!(listed(), days);
+    assert_eq!(lastcall_tests::run(&["ledger", "verify", &dir]).code, 0);
+}
+
 /// A head that was kept elsewhere: an end that was taken away shows, what grew since does not.
 #[test]
 fn a_head_kept_elsewhere_shows_an_end_that_was_taken_away() {

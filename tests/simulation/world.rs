@@ -18,6 +18,7 @@ use lastcall_tests::chance::Rng;
 use lastcall_tests::stand_in::pair;
 
 use crate::hands::{Beside, Done, HANDS, Hand, Task, Turns, expiry, request};
+use crate::index::copy_of;
 use crate::input::{Call, FIRST_DAY, Made, TOOLS, make_records};
 use crate::recorder::Up;
 use crate::steps::{Step, hit};
@@ -345,6 +346,12 @@ impl World {
         if self.collected {
             note(Who::Collector, &Done::Collected(gc(&self.owner, true, &mut |_| {}).unwrap()));
         }
+    }
+
+    /// What came of it, to be looked at without the network.
+    pub fn bring_home(&mut self) {
+        self.store = Under::Memory(copy_of(&self.store));
+        self.owner = Ledger::open_in(Arc::new(self.store.clone()), "sim").unwrap();
     }
 
     /// What is read from the index on is what is read from the genesis.
