@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod answers;
+pub mod chance;
 pub mod content;
 pub mod services;
+pub mod stand_in;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -2,6 +2,7 @@
 
 mod compact;
 mod erase;
+mod files;
 mod gc;
 pub mod redaction;
 
@@ -11,7 +12,6 @@ use clap::{Subcommand, ValueEnum};
 use lastcall_contract::Digest;
 use lastcall_event::Preset;
 use lastcall_ledger::control::{Control, Role, SourceKind};
-use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::store::Location;
 use lastcall_ledger::verify::{Outcome, Verification, verify_with};
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
@@ -123,13 +123,14 @@ enum Command {
     },
     /// List exactly the committed data files, for DuckDB, Polars, Spark or ClickHouse.
     #[command(after_help = "Example: lastcall ledger files ledger --kind results\n\n\
-        A glob over results/ would also read files that no entry names (of a run that was stopped).")]
+        A glob over results/ would also read files that no entry names (of a run that was stopped). Of compacted days\n\
+        (kind days) the newest revision alone is listed: days repeat what results say, with repeats taken out.")]
     Files {
         /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// Only files of this kind.
         #[arg(long, value_enum)]
-        kind: Option<KindArg>,
+        kind: Option<files::KindArg>,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
@@ -202,13 +203,6 @@ impl From<PresetArg> for Preset {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum KindArg {
-    Calls,
-    Results,
-    Dead,
-}
-
 /// How answers are printed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -237,7 +231,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Verify { dir, head, format } => check(&dir, head.as_ref(), format),
         Command::Head { dir, format } => show_head(&dir, format),
         Command::Compact { dir, format } => compact::run(&dir, format),
-        Command::Files { dir, kind, format } => files(&dir, kind, format),
+        Command::Files { dir, kind, format } => files::run(&dir, kind, format),
     }
 }
 
@@ -369,32 +363,4 @@ fn text(report: &Verification) -> String {
     );
     let _ = writeln!(out, "{}", report.not_excluded);
     out
-}
-
-fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Exit> {
-    let place = location(dir)?;
-    let ledger = Ledger::open_at(&place).map_err(of_ledger)?;
-    let kind = kind.map(|kind| match kind {
-        KindArg::Calls => FileKind::Calls,
-        KindArg::Results => FileKind::Results,
-        KindArg::Dead => FileKind::Dead,
-    });
-    let mut listed = Vec::new();
-    let superseded = ledger.superseded().map_err(of_ledger)?;
-    for chain in ledger.partitions().map_err(of_ledger)? {
-        for (_, chunk) in chain.chunks() {
-            for file in chunk.files.iter().filter(|f| kind.is_none_or(|k| k == f.kind)) {
-                listed.extend(superseded.standing(file).map_err(of_ledger)?.file);
-            }
-        }
-    }
-    match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&json!({ "files": listed }))?),
-        Format::Text => {
-            for file in &listed {
-                println!("{}", place.file(&file.path));
-            }
-        }
-    }
-    Ok(Exit::Yes)
 }

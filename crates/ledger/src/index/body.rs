@@ -179,6 +179,11 @@ pub fn head(store: &dyn Store) -> Result<Option<Read<IndexBody>>, LedgerError> {
     chain::read_tail::<IndexBody>(store, &Chain::Index)?.map(known).transpose()
 }
 
+/// The whole index chain, in order; checks that it joins.
+pub(crate) fn entries(store: &dyn Store) -> Result<Vec<Read<IndexBody>>, LedgerError> {
+    chain::read_from::<IndexBody>(store, &Chain::Index, None)?.into_iter().map(known).collect()
+}
+
 fn known(mut read: Read<IndexBody>) -> Result<Read<IndexBody>, LedgerError> {
     read.entry.body = read.entry.body.known(read.entry.seq)?;
     Ok(read)
