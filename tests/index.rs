@@ -18,6 +18,7 @@ use lastcall_event::{CallRecord, Day, Preset, Timestamp};
 use lastcall_ledger::chain::Append;
 use lastcall_ledger::control::{Control, Pair, Role, SourceKind};
 use lastcall_ledger::entry::ControlRef;
+use lastcall_ledger::export::export;
 use lastcall_ledger::index::{
     CompactLimits, compact, compact_within, each_day, for_each_day_row, read_facts,
 };
@@ -595,6 +596,7 @@ impl World {
             86 if self.rng.chance(30) => self.settle(index, true),
             87..94 => self.compact(),
             94..96 => self.record_verdict(),
+            96 if self.rng.chance(20) => self.export(),
             _ => self.check(),
         }
     }
@@ -610,6 +612,61 @@ impl World {
             document,
         };
         self.ledger.append_control(entry).unwrap();
+    }
+
+    /// An export of each tool, wherever the ledger stands: open days, late and planted calls, windows that begin in the
+    /// past. On it every verdict is the source's, to the byte; it holds no results; a second one has the same bytes.
+    fn export(&mut self) {
+        let open = || Ledger::open_in(Arc::new(self.store.clone()), "memory").unwrap();
+        let whole = Record::from_genesis(open()).unwrap();
+        let subjects = whole.subjects();
+        let tools: BTreeSet<String> = subjects.iter().map(|s| s.tool_id.clone()).collect();
+        for tool in tools {
+            let with_arguments = self.rng.chance(50);
+            let copy = || {
+                let target = MemoryStore::default();
+                let done = export(&open(), &tool, &target, with_arguments, &mut |_| {}).unwrap();
+                (target, done)
+            };
+            let (target, done) = copy();
+            let files = everything(&target);
+            assert_eq!(files, everything(&copy().0), "a second export has the same bytes");
+            assert!(!files.keys().any(|path| path.starts_with("results/") || path.starts_with("dead/")));
+            let ours: Vec<_> = subjects.iter().filter(|s| s.tool_id == tool).cloned().collect();
+            let exported = Ledger::open_in(Arc::new(target.clone()), "export").unwrap();
+            let record = Record::read(exported.clone()).unwrap().with_budget(1 + self.rng.below(50));
+            assert_eq!(record.subjects(), ours);
+            let (mut a, mut b) = (record.gather(&ours).unwrap(), whole.gather(&ours).unwrap());
+            a.iter_mut().chain(&mut b).for_each(sum_days);
+            for (a, b) in a.iter().zip(&b) {
+                assert_eq!(format!("{a:#?}"), format!("{b:#?}"));
+                for question in [Question::Cutover, Question::Retire, Question::Delete] {
+                    let answer = |input| match question {
+                        Question::Cutover => decide(input),
+                        other => decide_after_cutover(input, other),
+                    };
+                    assert_eq!(canonical_json(&answer(a)).unwrap(), canonical_json(&answer(b)).unwrap());
+                    self.hit("a verdict on an export");
+                }
+            }
+            let report = lastcall_ledger::verify::verify(&exported, &mut |_| {}).unwrap();
+            let check = report.export.as_ref().unwrap();
+            assert!(check.intact, "{:?}", report.findings);
+            assert_eq!(check.left, done.left);
+            if let Some(calls) = done.calls {
+                assert_eq!((check.calls, check.calls_gone), (calls.calls, calls.gone));
+                for _ in 0..calls.calls {
+                    self.hit("a call in an export proven");
+                }
+            }
+            assert!(
+                exported
+                    .append_control(Control::EndWindow { registration: 0, reason: String::new() })
+                    .is_err()
+            );
+            assert_eq!(files, everything(&target), "nobody wrote to it");
+            self.hit("an export");
+        }
     }
 
     /// What is read from the index on is what is read from the genesis.
@@ -684,6 +741,13 @@ fn sum_days(input: &mut WindowInput) {
     }
 }
 
+fn everything(store: &MemoryStore) -> BTreeMap<String, Bytes> {
+    let folders = ["chains", "objects", "days", "calls", "results", "dead"];
+    let listed = folders.iter().flat_map(|folder| store.list(folder).unwrap());
+    let paths = listed.chain(["ledger.json".to_owned(), "export.json".to_owned()]);
+    paths.map(|path| (path.clone(), store.get(&path).unwrap().unwrap())).collect()
+}
+
 fn whole_clock(record: &Record) -> Option<Timestamp> {
     record.chains.iter().map(|c| c.progress().and_then(|p| p.clock)).min().flatten()
 }
@@ -701,6 +765,7 @@ fn run(seed: u64) -> (u64, BTreeMap<&'static str, u64>) {
     compact(&world.ledger, &mut |_| {}).unwrap();
     world.check();
     world.check_days();
+    world.export();
     let report = lastcall_ledger::verify::verify(&world.ledger, &mut |_| {}).unwrap();
     assert_eq!(report.outcome, lastcall_ledger::verify::Outcome::Intact, "{:?}", report.findings);
     (world.verdicts, world.said)
@@ -727,7 +792,14 @@ fn the_index_changes_no_answer() {
     }
     println!("{verdicts} verdicts from the index and from the genesis: the same to the byte; {said:?}");
     if !one {
-        for what in ["a compactor lost", "a compactor died", "a day was revised", "entries were folded"] {
+        for what in [
+            "an export",
+            "a call in an export proven",
+            "a compactor lost",
+            "a compactor died",
+            "a day was revised",
+            "entries were folded",
+        ] {
             assert!(said.get(what).is_some_and(|n| *n > 0), "never happened: {what}");
         }
     }

@@ -1,9 +1,13 @@
-//! `lastcall ledger init | source | redact | verify | compact | head | files | erase | expire | gc`: the record itself.
+//! `lastcall ledger init | source | redact | verify | compact | head | export | show | files | erase | expire | gc`: the
+//! record itself.
 
 mod compact;
 mod erase;
+mod export;
+mod files;
 mod gc;
 pub mod redaction;
+mod show;
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +15,6 @@ use clap::{Subcommand, ValueEnum};
 use lastcall_contract::Digest;
 use lastcall_event::Preset;
 use lastcall_ledger::control::{Control, Role, SourceKind};
-use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::store::Location;
 use lastcall_ledger::verify::{Outcome, Verification, verify_with};
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
@@ -121,6 +124,10 @@ enum Command {
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
     },
+    /// Copy what one tool's verdicts rest on into a small ledger of its own.
+    Export(export::ExportArgs),
+    /// Show what a ledger holds: a summary, or result by result as JSON Lines with hashes.
+    Show(show::ShowArgs),
     /// List exactly the committed data files, for DuckDB, Polars, Spark or ClickHouse.
     #[command(after_help = "Example: lastcall ledger files ledger --kind results\n\n\
         A glob over results/ would also read files that no entry names (of a run that was stopped).")]
@@ -237,7 +244,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Verify { dir, head, format } => check(&dir, head.as_ref(), format),
         Command::Head { dir, format } => show_head(&dir, format),
         Command::Compact { dir, format } => compact::run(&dir, format),
-        Command::Files { dir, kind, format } => files(&dir, kind, format),
+        Command::Export(args) => export::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Files { dir, kind, format } => files::run(&dir, kind, format),
     }
 }
 
@@ -248,6 +257,24 @@ pub fn open(place: &Path) -> anyhow::Result<Ledger> {
 
 fn location(place: &Path) -> anyhow::Result<Location> {
     Location::of(place).map_err(|what| with_exit(Exit::Usage, what))
+}
+
+/// Refuses a tool that an export does not hold.
+///
+/// # Errors
+/// The ledger is the export of another tool.
+pub fn only_exported(ledger: &Ledger, tool: &str) -> anyhow::Result<()> {
+    match ledger.export() {
+        Some(mark) if mark.tool != tool => Err(with_exit(
+            Exit::Usage,
+            format!(
+                "{} is an export of `{}`: what `{tool}` rests on was left behind; ask the ledger that it came from",
+                ledger.place(),
+                mark.tool
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// An error of a ledger with the exit code that it asks for.
@@ -369,32 +396,4 @@ fn text(report: &Verification) -> String {
     );
     let _ = writeln!(out, "{}", report.not_excluded);
     out
-}
-
-fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Exit> {
-    let place = location(dir)?;
-    let ledger = Ledger::open_at(&place).map_err(of_ledger)?;
-    let kind = kind.map(|kind| match kind {
-        KindArg::Calls => FileKind::Calls,
-        KindArg::Results => FileKind::Results,
-        KindArg::Dead => FileKind::Dead,
-    });
-    let mut listed = Vec::new();
-    let superseded = ledger.superseded().map_err(of_ledger)?;
-    for chain in ledger.partitions().map_err(of_ledger)? {
-        for (_, chunk) in chain.chunks() {
-            for file in chunk.files.iter().filter(|f| kind.is_none_or(|k| k == f.kind)) {
-                listed.extend(superseded.standing(file).map_err(of_ledger)?.file);
-            }
-        }
-    }
-    match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&json!({ "files": listed }))?),
-        Format::Text => {
-            for file in &listed {
-                println!("{}", place.file(&file.path));
-            }
-        }
-    }
-    Ok(Exit::Yes)
 }

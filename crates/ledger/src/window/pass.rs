@@ -120,7 +120,7 @@ pub(crate) fn read_rows(
     for pass in passes(&rows, budget) {
         for (_, entry) in again.iter().filter(|(_, entry)| pass.days.contains(&entry.day)) {
             for_each_day_batch(ledger, entry, &mut |day, key| pass.holds(day, key), &mut |batch, rows| {
-                give_again(to, batch, rows)
+                give(to, batch, rows, true)
             })?;
         }
         for (i, chain) in chains.iter().enumerate() {
@@ -148,11 +148,49 @@ pub(crate) fn read_rows(
     Ok(())
 }
 
+/// Gives every row of day files as if it came for the first time, and then the chains' chunks without their own results: for
+/// an export, which has none. Rows that say the same stand there once, with how often they came.
+pub(crate) fn read_days(
+    ledger: &Ledger,
+    chains: &[PartitionChain],
+    days: &[DayEntry],
+    budget: u64,
+    to: &mut dyn Rows,
+) -> Result<(), LedgerError> {
+    let mut rows: BTreeMap<Day, u64> = BTreeMap::new();
+    for entry in days {
+        *rows.entry(entry.day).or_default() += entry.files.iter().map(|f| f.rows).sum::<u64>();
+    }
+    for pass in passes(&rows, budget) {
+        for entry in days.iter().filter(|entry| pass.days.contains(&entry.day)) {
+            for_each_day_batch(ledger, entry, &mut |day, key| pass.holds(day, key), &mut |batch, rows| {
+                give(to, batch, rows, false)
+            })?;
+        }
+        to.end(&pass)?;
+    }
+    for chain in chains {
+        for (seq, chunk) in chain.chunks() {
+            let mut told: HashMap<Digest, u64> = HashMap::new();
+            for tally in &chunk.tallies {
+                *told.entry(tally.epoch.clone()).or_default() += tally.counts.rows();
+            }
+            to.chunk(chain, seq, chunk, &told);
+        }
+    }
+    Ok(())
+}
+
 /// Rows of a day file, by source and control entry.
-fn give_again(to: &mut dyn Rows, batch: &RecordBatch, rows: Vec<(usize, DayRow)>) -> Result<(), LedgerError> {
+fn give(
+    to: &mut dyn Rows,
+    batch: &RecordBatch,
+    rows: Vec<(usize, DayRow)>,
+    again: bool,
+) -> Result<(), LedgerError> {
     let mut runs: BTreeMap<(String, u64), Vec<PlacedRow>> = BTreeMap::new();
     for (at, row) in rows {
-        to.row(&row.source, row.control, &row.row, row.repeats, true);
+        to.row(&row.source, row.control, &row.row, row.repeats, again);
         runs.entry((row.source, row.control)).or_default().push((at, row.row, row.repeats));
     }
     runs.into_iter().try_for_each(|((source, control), rows)| to.batch(&source, control, batch, rows))

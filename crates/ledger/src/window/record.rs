@@ -75,9 +75,14 @@ impl Record {
         Self { budget: rows, ..self }
     }
 
-    /// Every tool that is registered or observed, by name; a tool with several cohorts once for each.
+    /// Every tool that is registered or observed, by name; a tool with several cohorts once for each. In an export its
+    /// tool alone.
     pub fn subjects(&self) -> Vec<Subject> {
-        self.control.subjects()
+        let mut subjects = self.control.subjects();
+        if let Some(mark) = self.ledger.export() {
+            subjects.retain(|s| s.tool_id == mark.tool);
+        }
+        subjects
     }
 
     /// The facts of each subject, in the same order.
