@@ -532,12 +532,8 @@ pub(crate) fn check_following(
     Ok(())
 }
 
-/// Why an entry cannot follow another.
-pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Option<&'static str> {
-    breaks_after(before.map(|body| (body.progress(), body.control().seq)), body)
-}
-
-fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
+/// Why an entry cannot follow another, of which it is known where the partition stood and which control entry it named.
+pub(crate) fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
     let is_genesis = matches!(body, PartitionBody::Genesis { .. });
     let Some((was, control)) = before else {
         return (!is_genesis).then_some("a partition chain begins with its genesis");

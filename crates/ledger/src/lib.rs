@@ -22,6 +22,7 @@ pub mod position;
 pub mod redaction;
 mod results;
 pub mod rows;
+pub mod sign;
 pub mod state;
 pub mod store;
 pub mod tally;
