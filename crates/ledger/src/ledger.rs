@@ -185,8 +185,8 @@ impl Ledger {
         let meta: Meta =
             serde_json::from_slice(&bytes).map_err(|e| LedgerError::unreadable(names::META, e))?;
         if meta.format != FORMAT {
-            let what =
-                format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
+            let next = if meta.format > FORMAT { "take a newer lastcall" } else { "no lastcall wrote that" };
+            let what = format!("its format is {}, this build reads {FORMAT}; {next}", meta.format);
             return Err(LedgerError::unreadable(names::META, what));
         }
         Self::over(store, meta, place)
