@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod content;
+pub mod forge;
 pub mod services;
+pub mod tamper;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -188,8 +188,8 @@ impl Ledger {
         let meta: Meta =
             serde_json::from_slice(&bytes).map_err(|e| LedgerError::unreadable(names::META, e))?;
         if meta.format != FORMAT {
-            let what =
-                format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
+            let next = if meta.format > FORMAT { "take a newer lastcall" } else { "no lastcall wrote that" };
+            let what = format!("its format is {}, this build reads {FORMAT}; {next}", meta.format);
             return Err(LedgerError::unreadable(names::META, what));
         }
         let Some(mark) = export::read_mark(&*store)? else { return Self::over(store, meta, place) };
@@ -583,12 +583,8 @@ pub(crate) fn check_following(
     Ok(())
 }
 
-/// Why an entry cannot follow another.
-pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Option<&'static str> {
-    breaks_after(before.map(|body| (body.progress(), body.control().seq)), body)
-}
-
-fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
+/// Why an entry cannot follow another, of which it is known where the partition stood and which control entry it named.
+pub(crate) fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
     let is_genesis = matches!(body, PartitionBody::Genesis { .. });
     let Some((was, control)) = before else {
         return (!is_genesis).then_some("a partition chain begins with its genesis");

@@ -24,6 +24,7 @@ pub mod redaction;
 mod results;
 pub mod rows;
 pub mod show;
+pub mod sign;
 pub mod state;
 pub mod store;
 pub mod tally;

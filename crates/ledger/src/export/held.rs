@@ -11,10 +11,9 @@ use crate::chain::Read;
 use crate::control::{Control, Pair};
 use crate::entry::{Chunk, FileKind};
 use crate::error::LedgerError;
-use crate::export::signature_path;
 use crate::index::{DayEntry, DayFile, IndexBody, each_day, index_entry, read_facts};
 use crate::ledger::Ledger;
-use crate::names::Chain;
+use crate::names::{Chain, signature_path};
 
 /// What of a ledger belongs to one tool, beside the chains.
 #[derive(Clone, Debug, Default)]

@@ -225,12 +225,6 @@ pub(crate) fn listed(files: &BTreeMap<String, (Digest, u64)>) -> Copied {
     Copied { files: files.len() as u64, bytes, sha256: Digest::of(lines.as_bytes()) }
 }
 
-/// The path of the signature that may stand beside an index entry.
-pub(crate) fn signature_path(seq: u64) -> String {
-    let entry = Chain::Index.entry_path(seq);
-    format!("{}.sig", entry.strip_suffix(".json").unwrap_or(&entry))
-}
-
 fn refuse_what_stands(target: &dyn Store) -> Result<(), LedgerError> {
     let refused = |what: &str| LedgerError::Refused(what.to_owned());
     if target.get(names::META)?.is_some() {
@@ -296,7 +290,7 @@ impl Copy<'_> {
     fn index(&mut self, head: &Read<IndexBody>) -> Result<(), LedgerError> {
         self.chain::<serde::de::IgnoredAny>(&Chain::Index, &head.tail(), |_, _| Ok(()))?;
         for seq in 0..=head.entry.seq {
-            let path = signature_path(seq);
+            let path = names::signature_path(seq);
             if let Some(bytes) = self.source.get(&path)? {
                 self.write(&path, &bytes)?;
             }

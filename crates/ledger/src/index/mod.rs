@@ -11,6 +11,7 @@ mod dayfile;
 mod facts;
 pub(crate) mod groups;
 mod read;
+mod signed;
 pub(crate) mod sink;
 
 pub use body::{
@@ -25,3 +26,4 @@ pub use facts::{
     read_older,
 };
 pub use read::{Current, PartitionEnd};
+pub use signed::compact_signed;

@@ -176,7 +176,9 @@ impl Verifier<'_> {
         named: &FileRef,
         gone: u64,
     ) -> Result<(), LedgerError> {
-        let Some(export) = self.export.as_mut().filter(|export| export.mark.with_arguments) else { return Ok(()) };
+        let Some(export) = self.export.as_mut().filter(|export| export.mark.with_arguments) else {
+            return Ok(());
+        };
         let path = &named.path;
         let proven = match export.arguments.of_chunk(&export.source, partition.0, chunk) {
             Ok(proven) => proven,
@@ -201,8 +203,10 @@ impl Verifier<'_> {
                 last = Some(row.position);
                 let commitment = proven.get(&row.position).filter(|_| ascends && row.tool_id == tool);
                 if commitment != Some(&row.commitment()) {
-                    let what =
-                        format!("the row at offset {} is not what a result of `{tool}` commits to", row.position.offset);
+                    let what = format!(
+                        "the row at offset {} is not what a result of `{tool}` commits to",
+                        row.position.offset
+                    );
                     return Err(LedgerError::altered(path, what));
                 }
                 found += 1;
@@ -222,7 +226,8 @@ impl Verifier<'_> {
             export.gone += missing;
         }
         if missing > gone {
-            let what = format!("{missing} calls are missing, and {gone} of their file were erased or expired");
+            let what =
+                format!("{missing} calls are missing, and {gone} of their file were erased or expired");
             self.missing(path, record, &what);
         }
         Ok(())
@@ -237,7 +242,9 @@ impl Verifier<'_> {
             for_each_day_row(self.ledger, entry, &mut |_, _| true, &mut |row| {
                 let own = row.row.day == entry.day && row.row.epoch == entry.epoch.as_str();
                 if !own || row.row.tool_id != export.mark.tool || row.row.day != row.row.ts.day() {
-                    odd.get_or_insert_with(|| entry.files.first().map_or(String::new(), |file| file.path.clone()));
+                    odd.get_or_insert_with(|| {
+                        entry.files.first().map_or(String::new(), |file| file.path.clone())
+                    });
                 }
                 let (cohort, agent) = (row.row.cohort.clone(), row.row.agent.clone());
                 let key = (row.row.day, row.row.tool_id.clone(), entry.epoch.clone(), cohort, agent);
@@ -249,7 +256,12 @@ impl Verifier<'_> {
             self.find(Outcome::Altered, &path, None, "it holds a row of another day, tool or epoch");
         }
         if !same {
-            self.find(Outcome::Altered, place, None, "the rows of its days are not those that the chunks' entries count");
+            self.find(
+                Outcome::Altered,
+                place,
+                None,
+                "the rows of its days are not those that the chunks' entries count",
+            );
         }
         Ok(())
     }
@@ -258,14 +270,20 @@ impl Verifier<'_> {
     pub(super) fn export_ends(&mut self) -> Result<(), LedgerError> {
         let Some(export) = self.export.take() else {
             if self.ledger.export().is_some() && self.report.findings.is_empty() {
-                self.find(Outcome::CannotCheck, MARK, None, "what the export holds cannot be derived from its chains");
+                self.find(
+                    Outcome::CannotCheck,
+                    MARK,
+                    None,
+                    "what the export holds cannot be derived from its chains",
+                );
             }
             return Ok(());
         };
         let Export { mark, head, held, left, .. } = &export;
         let subjects = self.control.state.subjects();
         if !subjects.iter().any(|s| s.tool_id == mark.tool) {
-            let what = format!("it names `{}`, and no pair of that tool was ever registered or observed", mark.tool);
+            let what =
+                format!("it names `{}`, and no pair of that tool was ever registered or observed", mark.tool);
             self.find(Outcome::Altered, MARK, None, what);
         }
         let body = &head.entry.body;
@@ -282,7 +300,8 @@ impl Verifier<'_> {
             for path in self.ledger.store().list(folder)? {
                 self.tell(&path);
                 if !belongs(&path) {
-                    let what = format!("it is no part of an export of `{}`: it was put there later", mark.tool);
+                    let what =
+                        format!("it is no part of an export of `{}`: it was put there later", mark.tool);
                     self.find(Outcome::Altered, &path, None, what);
                 } else if let Some(bytes) = self.ledger.store().get(&path)? {
                     let file = (Digest::of(&bytes), bytes.len() as u64);
@@ -290,12 +309,14 @@ impl Verifier<'_> {
                 }
             }
         }
-        let there: BTreeMap<_, _> = there.iter().map(|(folder, files)| (folder.clone(), listed(files))).collect();
+        let there: BTreeMap<_, _> =
+            there.iter().map(|(folder, files)| (folder.clone(), listed(files))).collect();
         let fine = self.report.findings.iter().all(|f| f.outcome == Outcome::Unsigned);
         if fine && there != mark.copied {
             let differs = |folder: &&&str| there.get(**folder) != mark.copied.get(**folder);
             let folder = FOLDERS.iter().find(differs).copied().unwrap_or_default();
-            let what = format!("what it lists of {folder}/ is not what stands there: one of the two was altered");
+            let what =
+                format!("what it lists of {folder}/ is not what stands there: one of the two was altered");
             self.find(Outcome::Altered, MARK, None, what);
         }
         let intact = self.report.findings.is_empty();

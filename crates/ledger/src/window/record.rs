@@ -115,7 +115,7 @@ impl Record {
             );
         }
         let mut sink = Windows::new(windows);
-        read_rows(&self.ledger, &self.chains, &again, self.budget, &mut sink)?;
+        read_rows(&self.ledger, &mut self.chains.as_slice(), &again, self.budget, &mut sink)?;
         let mut inputs: Vec<Option<WindowInput>> = subjects.iter().map(|_| None).collect();
         for (i, window) in sink.windows {
             if let Some(slot) = inputs.get_mut(i) {
