@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use lastcall_event::Day;
-use lastcall_ledger::store::{Bytes, MemoryStore, Store};
-use lastcall_ledger::verify::{Outcome, verify};
+use lastcall_ledger::store::{Bytes, MemoryStore};
+use lastcall_ledger::verify::{Asked, Outcome, verify};
 use lastcall_ledger::{Ledger, LedgerError};
+use lastcall_tests::tamper::{self, Came};
 use lastcall_tests::{Answer, answer, lastcall};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -74,7 +75,7 @@ impl Bench {
         let late = calls(7, 3, 0, "a") + &call("search", 1, "late", "k") + &calls(1, 2, 0, "z");
         bench.write("more.jsonl", &late);
         bench.ok(&["run", "more.jsonl", "--chunk-records", "9"]);
-        bench.ok(&["run", "plants.jsonl"]);
+        bench.ok(&["run", "plants.jsonl", "--final"]);
         bench
     }
 
@@ -209,7 +210,16 @@ fn nothing_is_written_to_an_export() {
         &["ledger", "erase", "exp", "--call-id", "search-a1-1"],
         &["ledger", "expire", "exp", "--before", "2026-06-03"],
         &["ledger", "gc", "exp", "--delete"],
-        &["ledger", "redact", "exp", "calls.jsonl", "--redact", "/arguments/q=drop"],
+        &[
+            "ledger",
+            "redact",
+            "exp",
+            "calls.jsonl",
+            "--redact",
+            "/arguments/q=drop",
+            "--redaction-key",
+            "key",
+        ],
         &["plan", "register", "search", "--policy", "policy.yaml", "--ledger", "exp", "--replace"],
         &["plan", "register", "send", "--policy", "policy.yaml", "--from", "2026-06-20", "--ledger", "exp"],
         &["plan", "observe", "send-old.json", "send-new.json", "--versions", "1", "3", "--ledger", "exp"],
@@ -290,8 +300,9 @@ fn calls_come_with_their_proof() {
         "{}",
         listed.out
     );
-    let shown = bench.run(&["decide", "search", "--ledger", "one", "--show-values", "--explain"]);
-    assert!(shown.out.contains("\"k\"") || shown.out.contains("k"), "{}{}", shown.out, shown.err);
+    let shown = bench.run(&["decide", "search", "--ledger", "one", "--show-values", "--format", "json"]);
+    let verdict: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(verdict["categories"][0]["example"]["value"], "\"k\"", "{}{}", shown.out, shown.err);
     bench.ok(&["ledger", "export", "led", "search", "bare"]);
     let shown = bench.run(&["decide", "search", "--ledger", "bare", "--show-values"]);
     assert!(shown.err.contains("left behind"), "{}{}", shown.out, shown.err);
@@ -426,6 +437,28 @@ fn every_alteration_of_an_export_is_found() {
         found + missed.len() as u64
     );
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// The tampering that is enumerated for ledgers, over exported folders: everything is found and named.
+#[test]
+fn tampering_as_enumerated_for_ledgers_is_found() {
+    let bench = Bench::new("simulated");
+    bench.ok(&["ledger", "erase", "led", "--session", "s-a2-3", "--reason", "T-1"]);
+    for with in [false, true] {
+        let dir = format!("exp-{with}");
+        let mut args = vec!["ledger", "export", "led", "search", &dir];
+        args.extend(with.then_some("--with-arguments"));
+        bench.ok(&args);
+        let files = Arc::new(tamper::load(&bench.path(&dir)));
+        let mut mutations = tamper::of_files(&files, &tamper::belonging(&files));
+        mutations.extend(tamper::of_chains(&files));
+        let came = tamper::try_all(&files, &mutations, &Asked::default());
+        let odd: Vec<_> = mutations.iter().zip(&came).filter(|(_, came)| **came != Came::Named).collect();
+        let said: Vec<_> =
+            odd.iter().map(|(m, came)| format!("{}: {}: {came:?}", m.category, m.what)).collect();
+        println!("with arguments {with}: {} of {} named", mutations.len() - odd.len(), mutations.len());
+        assert!(odd.is_empty(), "{said:#?}");
+    }
 }
 
 /// Members in the order of their names, without spaces: what serde_json writes of a `Value`.

@@ -617,7 +617,8 @@ impl World {
     /// An export of each tool, wherever the ledger stands: open days, late and planted calls, windows that begin in the
     /// past. On it every verdict is the source's, to the byte; it holds no results; a second one has the same bytes.
     fn export(&mut self) {
-        let open = || Ledger::open_in(Arc::new(self.store.clone()), "memory").unwrap();
+        let store = self.store.clone();
+        let open = || Ledger::open_in(Arc::new(store.clone()), "memory").unwrap();
         let whole = Record::from_genesis(open()).unwrap();
         let subjects = whole.subjects();
         let tools: BTreeSet<String> = subjects.iter().map(|s| s.tool_id.clone()).collect();

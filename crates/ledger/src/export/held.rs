@@ -61,13 +61,13 @@ impl Left {
         self.calls = self.calls.saturating_sub(1);
     }
 
-    /// By folder, with why.
+    /// By folder, with what they hold.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         [
-            ("results", self.results, "they hold other tools' rows; the tool's own stand in its day files"),
-            ("calls", self.calls, "they hold raw arguments, and other tools' calls"),
-            ("dead", self.dead, "they hold raw bytes of which nobody knows the tool"),
-            ("objects", self.objects, "they belong to other tools, or to earlier index entries"),
+            ("results", self.results, "other tools' rows; the tool's own stand in its day files"),
+            ("calls", self.calls, "raw arguments, and other tools' calls"),
+            ("dead", self.dead, "raw bytes of which nobody knows the tool"),
+            ("objects", self.objects, "what other tools, and earlier index entries, rest on"),
         ]
         .into_iter()
         .filter(|(_, files, _)| *files > 0)

@@ -17,7 +17,7 @@ use crate::error::LedgerError;
 use crate::export::held::{self, Held, Left, is_entry, is_signature};
 use crate::export::{Arguments, FOLDERS, MARK, Mark, check_row, listed};
 use crate::index::{IndexBody, for_each_day_row, index_entry};
-use crate::names::Chain;
+use crate::names::{self, Chain};
 use crate::position::Partition;
 use crate::tally::{Counts, TallyKey};
 
@@ -79,6 +79,11 @@ impl Verifier<'_> {
         let wrong = |this: &mut Self, what: &str| this.find(Outcome::Altered, MARK, None, what);
         if bytes != Some(mark.bytes()?) {
             wrong(self, "it is not written as an export writes it");
+        }
+        let meta = serde_json_canonicalizer::to_vec(self.ledger.meta())
+            .map_err(|e| LedgerError::unreadable(names::META, e))?;
+        if self.ledger.store().get(names::META)?.is_none_or(|bytes| *bytes != *meta) {
+            self.find(Outcome::Altered, names::META, None, "it is not written as a ledger writes it");
         }
         if mark.ledger != self.ledger.meta().id {
             wrong(self, "it names another ledger than ledger.json");
@@ -330,7 +335,8 @@ impl Verifier<'_> {
             calls_gone: export.gone,
         });
         for (folder, files, why) in left.each() {
-            let what = format!("{files} files were left behind by the export: {why}");
+            let s = if files == 1 { "" } else { "s" };
+            let what = format!("left behind by the export: {files} file{s} with {why}");
             self.find(Outcome::CannotCheck, folder, None, what);
         }
         Ok(())

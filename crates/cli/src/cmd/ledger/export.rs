@@ -69,6 +69,10 @@ fn is_filled(folder: &Path) -> std::io::Result<bool> {
     }
 }
 
+fn noun(files: u64) -> &'static str {
+    if files == 1 { "file" } else { "files" }
+}
+
 fn text(done: &Exported, place: &Location) -> String {
     use std::fmt::Write as _;
     let mark = &done.mark;
@@ -81,8 +85,9 @@ fn text(done: &Exported, place: &Location) -> String {
     for (folder, copied) in &mark.copied {
         let _ = writeln!(
             out,
-            "  {folder:<8} {:>9} files {:>14} bytes",
+            "  {folder:<8} {:>9} {:<5} {:>14} bytes",
             grouped(copied.files),
+            noun(copied.files),
             grouped(copied.bytes)
         );
     }
@@ -98,7 +103,7 @@ fn text(done: &Exported, place: &Location) -> String {
     }
     let _ = writeln!(out, "left behind:");
     for (folder, files, why) in done.left.each() {
-        let _ = writeln!(out, "  {folder:<8} {:>9} files: {why}", grouped(files));
+        let _ = writeln!(out, "  {folder:<8} {:>9} {} with {why}", grouped(files), noun(files));
     }
     let _ = writeln!(
         out,
