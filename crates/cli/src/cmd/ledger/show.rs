@@ -196,7 +196,7 @@ fn summary(record: &Record, only: Option<&str>) -> anyhow::Result<Value> {
 fn text(summary: &Value, place: &Path) -> String {
     use std::fmt::Write as _;
     let said = |v: &Value| match v {
-        Value::String(text) => text.clone(),
+        Value::String(text) => lastcall_report::plain(text),
         Value::Null => "–".to_owned(),
         other => other.to_string(),
     };
