@@ -65,15 +65,11 @@ fn clock(day: u32) -> String {
 fn made() -> Rich {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path();
-    for (tool, name) in [("t", "t"), ("u", "u")] {
-        let text = |extra: Value| {
-            let mut a = json!({"type": "string"});
-            a.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-            json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": a, "b": {"type": "integer"}}}})
-        };
-        std::fs::write(dir.join(format!("{tool}-old.json")), text(json!({})).to_string()).unwrap();
-        std::fs::write(dir.join(format!("{tool}-new.json")), text(json!({"maxLength": 5})).to_string())
-            .unwrap();
+    for tool in ["t", "u"] {
+        let text = |a: Value, b: &str| json!({"name": tool, "inputSchema": {"type": "object", "properties": {"a": a, "b": {"type": b}}}});
+        let (old, new) = (json!({"type": "string"}), json!({"type": "string", "maxLength": 5}));
+        std::fs::write(dir.join(format!("{tool}-old.json")), text(old, "integer").to_string()).unwrap();
+        std::fs::write(dir.join(format!("{tool}-new.json")), text(new, "string").to_string()).unwrap();
     }
     std::fs::write(dir.join("policy.yaml"), "burn_in: {tier: T1, profile: article}\n").unwrap();
     std::fs::write(dir.join("sample.json"), call("p", 2, 0).to_string()).unwrap();

@@ -25,9 +25,7 @@ clock() { printf '{"type":"clock","schema_version":1,"ts":"2026-06-0%sT02:00:00Z
 "$lastcall" run --ledger ledger calls.jsonl
 "$lastcall" ledger compact ledger --key head.key
 "$lastcall" decide t --ledger ledger || true
-{ calls 2; clock 3; } >>calls.jsonl
-"$lastcall" run --ledger ledger calls.jsonl
-"$lastcall" ledger erase ledger --call-id c2/1 --reason T-1
+"$lastcall" ledger erase ledger --call-id c1/1 --reason T-1
 "$lastcall" ledger compact ledger --key head.key
 "$lastcall" ledger gc ledger --delete
 "$lastcall" decide t --ledger ledger --format json --dry-run >verdict.json || true

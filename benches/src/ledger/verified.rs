@@ -21,7 +21,7 @@ use crate::store::Folder;
 use crate::{peak_mib, set};
 
 /// Chunks, and calls in each.
-const SIZES: [(u64, u64); 3] = [(1_000, 10), (10_000, 10), (1_000, 100)];
+const SIZES: [(u64, u64); 3] = [(1_000, 100), (4_000, 100), (10_000, 10)];
 
 /// Makes the records and verifies them.
 pub fn measure(figures: &mut Value) -> Result<()> {

@@ -201,7 +201,7 @@ impl<'b> Verifier<'b> {
             {
                 this.find(Outcome::Altered, &path, Some(record.clone()), what);
             }
-            this.names_control(&record, body.control(), read.entry.at)?;
+            this.names_control(&path, body.control(), read.entry.at)?;
             if let PartitionBody::Genesis { source: named, partition: number, .. } = body
                 && (named != source || *number != partition.0)
             {
@@ -226,7 +226,7 @@ impl<'b> Verifier<'b> {
     }
 
     /// The control entry that a partition's entry names.
-    fn names_control(&mut self, record: &str, named: &ControlRef, at: Timestamp) -> Result<(), LedgerError> {
+    fn names_control(&mut self, by: &str, named: &ControlRef, at: Timestamp) -> Result<(), LedgerError> {
         let path = Chain::Control.entry_path(named.seq);
         let there = match self.control.entry(named.seq) {
             Some(there) => there.cloned(),
@@ -240,13 +240,12 @@ impl<'b> Verifier<'b> {
         let (outcome, what) = match there {
             Some((digest, since)) if digest == named.digest && at >= since => return Ok(()),
             Some((digest, _)) if digest == named.digest => {
-                (Outcome::Altered, format!("its time is after that of {record}, which names it"))
+                (Outcome::Altered, format!("its time is after that of {by}, which names it"))
             }
-            Some(_) => (
-                Outcome::Altered,
-                format!("it is not the entry that {record} names: one of the two was altered"),
-            ),
-            None => (Outcome::Truncated, format!("it is missing, and {record} names it")),
+            Some(_) => {
+                (Outcome::Altered, format!("it is not the entry that {by} names: one of the two was altered"))
+            }
+            None => (Outcome::Truncated, format!("it is missing, and {by} names it")),
         };
         // Every later entry names it too: it is said once.
         if self.control.complained.insert(named.seq) {

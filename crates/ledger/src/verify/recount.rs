@@ -26,7 +26,7 @@ use crate::window::{
 };
 
 /// Rows that are held in memory at once.
-const BUDGET: u64 = 200_000;
+const BUDGET: u64 = 100_000;
 
 /// What the newest index entry says, held against the chains while they are read.
 pub(super) struct Recount {
