@@ -220,7 +220,18 @@ fn nothing_is_written_to_an_export() {
             "--redaction-key",
             "key",
         ],
-        &["plan", "register", "search", "--policy", "policy.yaml", "--ledger", "exp", "--replace"],
+        &[
+            "plan",
+            "register",
+            "search",
+            "--policy",
+            "policy.yaml",
+            "--from",
+            "2026-06-20",
+            "--ledger",
+            "exp",
+            "--replace",
+        ],
         &["plan", "register", "send", "--policy", "policy.yaml", "--from", "2026-06-20", "--ledger", "exp"],
         &["plan", "observe", "send-old.json", "send-new.json", "--versions", "1", "3", "--ledger", "exp"],
         &["plan", "plant", "search", "--sample", "sample.json", "--to", "p.jsonl", "--ledger", "exp"],
@@ -490,6 +501,11 @@ fn relist(files: &mut Files) -> bool {
         );
     }
     mark["copied"] = copied.into();
+    if mark["with_arguments"] == true {
+        let calls = files.iter().filter(|(path, _)| path.starts_with("calls/"));
+        mark["calls_sha256"] =
+            calls.map(|(path, b)| (path.clone(), format!("sha256:{}", hex(b)).into())).collect();
+    }
     files.insert("export.json".to_owned(), serde_json_canonical(&mark));
     true
 }

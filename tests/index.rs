@@ -604,13 +604,12 @@ impl World {
     fn record_verdict(&mut self) {
         let control = self.ledger.control_now().unwrap();
         let Some(r) = control.registrations.last() else { return };
-        let document = self.ledger.put_object(format!("{{\"n\":{}}}", self.rng.below(3)).as_bytes()).unwrap();
-        let entry = Control::Verdict {
-            registration: r.seq,
-            verdict: (*self.rng.pick(&["READY", "INSUFFICIENT"])).to_owned(),
-            closed_through: None,
-            document,
-        };
+        let verdict = (*self.rng.pick(&["READY", "INSUFFICIENT"])).to_owned();
+        let document = serde_json::json!({
+            "verdict": verdict, "registration": {"seq": r.seq}, "tails": [], "n": self.rng.below(3),
+        });
+        let document = self.ledger.put_object(document.to_string().as_bytes()).unwrap();
+        let entry = Control::Verdict { registration: r.seq, verdict, closed_through: None, document };
         self.ledger.append_control(entry).unwrap();
     }
 

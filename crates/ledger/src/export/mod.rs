@@ -55,6 +55,9 @@ pub struct Mark {
     pub with_arguments: bool,
     /// What was copied, by folder.
     pub copied: BTreeMap<String, Copied>,
+    /// The calls files, whose digests stand in no chain.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls_sha256: BTreeMap<String, Digest>,
 }
 
 impl Mark {
@@ -209,6 +212,7 @@ pub fn export(
         at: head.entry.at,
         index: HeadAt { seq: head.entry.seq, digest: head.digest.clone() },
         with_arguments,
+        calls_sha256: digests(copy.copied.get("calls")),
         copied: copy.copied.iter().map(|(folder, files)| (folder.clone(), listed(files))).collect(),
     };
     put(target, MARK, &mark.bytes()?)?;
@@ -216,6 +220,11 @@ pub fn export(
     let meta = store.get(names::META)?.ok_or(LedgerError::Missing { place: names::META.to_owned() })?;
     put(target, names::META, &meta)?;
     Ok(Exported { mark, left, calls })
+}
+
+/// The digests of a folder's files, by path.
+pub(crate) fn digests(files: Option<&BTreeMap<String, (Digest, u64)>>) -> BTreeMap<String, Digest> {
+    files.into_iter().flatten().map(|(path, (sha256, _))| (path.clone(), sha256.clone())).collect()
 }
 
 /// The digest and the sums of a folder's files, by path.

@@ -15,7 +15,7 @@ use crate::chain::Read;
 use crate::entry::{Chunk, FileKind, FileRef};
 use crate::error::LedgerError;
 use crate::export::held::{self, Held, Left, is_entry, is_signature};
-use crate::export::{Arguments, FOLDERS, MARK, Mark, check_row, listed};
+use crate::export::{Arguments, FOLDERS, MARK, Mark, check_row, digests, listed};
 use crate::index::{IndexBody, for_each_day_row, index_entry};
 use crate::names::{self, Chain};
 use crate::position::Partition;
@@ -314,9 +314,21 @@ impl Verifier<'_> {
                 }
             }
         }
+        let calls = digests(there.get("calls"));
         let there: BTreeMap<_, _> =
             there.iter().map(|(folder, files)| (folder.clone(), listed(files))).collect();
         let fine = self.report.findings.iter().all(|f| f.outcome == Outcome::Unsigned);
+        let fine = fine && {
+            let other = |path: &&String| calls.get(*path) != mark.calls_sha256.get(*path);
+            let odd: BTreeSet<String> =
+                calls.keys().chain(mark.calls_sha256.keys()).filter(other).cloned().collect();
+            for path in &odd {
+                let what =
+                    format!("its SHA-256 is not the one that {MARK} states: one of the two was altered");
+                self.find(Outcome::Altered, path, None, what);
+            }
+            odd.is_empty()
+        };
         if fine && there != mark.copied {
             let differs = |folder: &&&str| there.get(**folder) != mark.copied.get(**folder);
             let folder = FOLDERS.iter().find(differs).copied().unwrap_or_default();
