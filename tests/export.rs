@@ -8,9 +8,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 
 use lastcall_event::Day;
-use lastcall_ledger::store::{Bytes, MemoryStore};
+use lastcall_ledger::export::export;
+use lastcall_ledger::store::{Bytes, Created, MemoryStore, Store, StoreError};
 use lastcall_ledger::verify::{Asked, Outcome, verify};
 use lastcall_ledger::{Ledger, LedgerError};
 use lastcall_tests::tamper::{self, Came};
@@ -472,6 +475,58 @@ fn tampering_as_enumerated_for_ledgers_is_found() {
     }
 }
 
+/// A target that dies at a write.
+struct Dying {
+    inner: MemoryStore,
+    left: AtomicUsize,
+}
+
+impl Store for Dying {
+    fn create(&self, path: &str, bytes: &Bytes) -> Result<Created, StoreError> {
+        if self.left.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_err() {
+            return Err(StoreError::Failed { path: path.to_owned(), what: "died".to_owned() });
+        }
+        self.inner.create(path, bytes)
+    }
+    fn put(&self, path: &str, _: &Bytes) -> Result<(), StoreError> {
+        panic!("{path}: an export only creates")
+    }
+    fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
+        self.inner.get(path)
+    }
+    fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.list(prefix)
+    }
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        panic!("{path}: an export removes nothing")
+    }
+}
+
+/// Stopped at any write, what stands at the target is no ledger, and the next export there is refused.
+#[test]
+fn a_stopped_export_is_no_ledger() {
+    let bench = Bench::new("simulated");
+    let ledger = Ledger::open(&bench.path("led")).unwrap();
+    let (mut stopped, mut writes) = (0, 0);
+    loop {
+        let target = Dying { inner: MemoryStore::default(), left: AtomicUsize::new(writes) };
+        let done = export(&ledger, "search", &target, true, &mut |_| {});
+        let opened = Ledger::open_in(Arc::new(target.inner.clone()), "export");
+        if done.is_ok() {
+            assert!(opened.is_ok());
+            break;
+        }
+        assert!(matches!(opened, Err(LedgerError::NotALedger(_))), "after {writes} writes");
+        if writes > 0 {
+            let again = export(&ledger, "search", &target.inner, true, &mut |_| {}).unwrap_err().to_string();
+            assert!(again.contains("part of an export that was stopped"), "{again}");
+        }
+        stopped += 1;
+        writes += 1;
+    }
+    println!("stopped after each of {stopped} writes: never a ledger");
+}
+
 /// Members in the order of their names, without spaces: what serde_json writes of a `Value`.
 fn serde_json_canonical(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).unwrap()
@@ -504,7 +559,7 @@ fn relist(files: &mut Files) -> bool {
     if mark["with_arguments"] == true {
         let calls = files.iter().filter(|(path, _)| path.starts_with("calls/"));
         mark["calls_sha256"] =
-            calls.map(|(path, b)| (path.clone(), format!("sha256:{}", hex(b)).into())).collect();
+            calls.map(|(path, b)| (path.clone(), Value::from(format!("sha256:{}", hex(b))))).collect();
     }
     files.insert("export.json".to_owned(), serde_json_canonical(&mark));
     true
