@@ -269,7 +269,7 @@ fn forgeries(rich: &Rich) -> Vec<Mutation> {
     for (path, bytes) in objects() {
         let object = text(bytes);
         for (category, mark, from, to) in [
-            ("edited plan, re-addressed", "\"burn_in\"", "article", "strict"),
+            ("edited plan, re-addressed", "{\"calendar\"", "\"ceiling\":0.02", "\"ceiling\":0.20"),
             ("edited verdict, re-addressed", "\"not_claimed\"", "\"verdict\":\"", "\"verdict\":\"X"),
             ("edited contract, re-addressed", "\"inputSchema\"", "integer", "number"),
         ] {
