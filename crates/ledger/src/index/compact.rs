@@ -12,6 +12,7 @@ use crate::error::LedgerError;
 use crate::index::cut::{cut, days_of, newest_days, open_days, planted};
 use crate::index::facts::put;
 use crate::index::groups::{Goal, Groups};
+use crate::index::limits::CompactLimits;
 use crate::index::sink::Compactor;
 use crate::index::{
     ControlAt, DailyFacts, DayEntry, Folded, INDEX_FORMAT, IndexBody, PartitionAt, ToolAt, find_days,
@@ -49,25 +50,6 @@ pub struct Compacted {
     pub bytes: u64,
     /// How often another writer was faster.
     pub lost: u64,
-}
-
-/// How much one index entry takes in. It changes no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactLimits {
-    /// Entries of one partition chain, beyond what the index knows: a long record is folded in several steps.
-    pub step: usize,
-    /// A chunk with so many entries behind it is folded even if a day of it is open.
-    pub behind: usize,
-    /// Rows that are held in memory at once.
-    pub rows: u64,
-    /// Days that the newest daily facts of a tool keep; more are handed to an object of their own.
-    pub days: usize,
-}
-
-impl Default for CompactLimits {
-    fn default() -> Self {
-        Self { step: 4096, behind: 1024, rows: 200_000, days: 96 }
-    }
 }
 
 /// Folds everything that is closed, until nothing is new. `each` is told what is done, for a progress bar.

@@ -1,6 +1,7 @@
 //! Compaction by somebody who signs heads.
 
-use super::compact::{CompactLimits, Compacted, compact_as};
+use super::compact::{Compacted, compact_as};
+use super::limits::CompactLimits;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::sign::{SigningKey, sign_head};
