@@ -5,6 +5,7 @@
 //! `LASTCALL_SIM_SEEDS` says how many seeds (a hundredth of it, at least 30), `LASTCALL_SIM_SEED` runs one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod exported;
 mod feed;
 mod racing;
 mod world;
@@ -36,7 +37,14 @@ fn the_index_changes_no_answer() {
     }
     println!("{verdicts} verdicts from the index and from the genesis: the same to the byte; {said:?}");
     if !one {
-        for what in ["a compactor lost", "a compactor died", "a day was revised", "entries were folded"] {
+        for what in [
+            "an export",
+            "a call in an export proven",
+            "a compactor lost",
+            "a compactor died",
+            "a day was revised",
+            "entries were folded",
+        ] {
             assert!(said.get(what).is_some_and(|n| *n > 0), "never happened: {what}");
         }
     }

@@ -246,6 +246,7 @@ impl World {
             86 if self.rng.chance(30) => self.settle(index, true),
             87..94 => self.compact(),
             94..96 => self.record_verdict(),
+            96 if self.rng.chance(20) => self.export(),
             _ => self.check(),
         }
     }
@@ -253,13 +254,12 @@ impl World {
     pub fn record_verdict(&mut self) {
         let control = self.ledger.control_now().unwrap();
         let Some(r) = control.registrations.last() else { return };
-        let document = self.ledger.put_object(format!("{{\"n\":{}}}", self.rng.below(3)).as_bytes()).unwrap();
-        let entry = Control::Verdict {
-            registration: r.seq,
-            verdict: (*self.rng.pick(&["READY", "INSUFFICIENT"])).to_owned(),
-            closed_through: None,
-            document,
-        };
+        let verdict = (*self.rng.pick(&["READY", "INSUFFICIENT"])).to_owned();
+        let document = serde_json::json!({
+            "verdict": verdict, "registration": {"seq": r.seq}, "tails": [], "n": self.rng.below(3),
+        });
+        let document = self.ledger.put_object(document.to_string().as_bytes()).unwrap();
+        let entry = Control::Verdict { registration: r.seq, verdict, closed_through: None, document };
         self.ledger.append_control(entry).unwrap();
     }
 
@@ -315,6 +315,7 @@ pub fn run(seed: u64) -> (u64, BTreeMap<&'static str, u64>) {
     compact(&world.ledger, &mut |_| {}).unwrap();
     world.check();
     world.check_days();
+    world.export();
     let report = lastcall_ledger::verify::verify(&world.ledger, &mut |_| {}).unwrap();
     assert_eq!(report.outcome, lastcall_ledger::verify::Outcome::Intact, "{:?}", report.findings);
     (world.verdicts, world.said)

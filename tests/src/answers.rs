@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lastcall_decision::{DayCounts, Question, WindowInput, canonical_json, decide, decide_after_cutover};
 use lastcall_event::{Day, Timestamp};
 use lastcall_ledger::Ledger;
-use lastcall_ledger::window::Record;
+use lastcall_ledger::window::{Record, Subject};
 
 /// Asserts it for every subject, clock and control state of a ledger, to the byte; how many verdicts were compared.
 /// `budget`: rows that the reading from the index holds at once.
@@ -19,12 +19,17 @@ pub fn same_answers(open: impl Fn() -> Ledger, budget: u64) -> u64 {
     if ledger.is_simulated() {
         assert_eq!(ledger.now().unwrap(), clock_of(&whole));
     }
-    let (mut a, mut b) = (now.gather(&subjects).unwrap(), whole.gather(&subjects).unwrap());
+    same_verdicts(&now, &whole, &subjects)
+}
+
+/// Asserts that two readings say the same of these subjects, to the byte; how many they are.
+pub fn same_verdicts(a: &Record, b: &Record, subjects: &[Subject]) -> u64 {
+    let (mut a, mut b) = (a.gather(subjects).unwrap(), b.gather(subjects).unwrap());
     a.iter_mut().chain(&mut b).for_each(sum_days);
     let mut verdicts = 0;
     for (a, b) in a.iter().zip(&b) {
         assert_eq!(format!("{a:#?}"), format!("{b:#?}"));
-        for question in [Question::Cutover, Question::Retire] {
+        for question in [Question::Cutover, Question::Retire, Question::Delete] {
             let answer = |input| match question {
                 Question::Cutover => decide(input),
                 other => decide_after_cutover(input, other),

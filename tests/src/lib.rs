@@ -5,8 +5,10 @@
 pub mod answers;
 pub mod chance;
 pub mod content;
+pub mod forge;
 pub mod services;
 pub mod stand_in;
+pub mod tamper;
 
 use std::path::PathBuf;
 use std::process::Command;

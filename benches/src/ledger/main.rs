@@ -2,10 +2,11 @@
 //! looked at after 1,000, 10,000 and 100,000 chunks. Figures in target/figures/ledger.json.
 //!
 //! `LASTCALL_BENCH_CHUNKS` makes it shorter (100,000), `LASTCALL_BENCH_RESULTS` says how many results are recounted
-//! (2,000,000).
+//! (2,000,000). What verify holds in memory is measured alone with `ledger verify`.
 
 mod record;
 mod store;
+mod verified;
 
 use std::path::Path;
 use std::process::Command;
@@ -45,10 +46,19 @@ fn main() -> Result<()> {
     {
         return recount(Path::new(dir));
     }
+    if let [what, dir] = arguments.as_slice()
+        && what == "verify-one"
+    {
+        return verified::one(Path::new(dir));
+    }
+    if arguments.first().is_some_and(|what| what == "verify") {
+        return verified::measure(&mut json!({}));
+    }
     let most = number("LASTCALL_BENCH_CHUNKS", 100_000);
     let mut figures = json!({});
     growth(most, &mut figures)?;
     recounted(number("LASTCALL_BENCH_RESULTS", 2_000_000), &mut figures)?;
+    verified::measure(&mut figures)?;
     let file = Path::new("target/figures/ledger.json");
     std::fs::create_dir_all("target/figures")?;
     std::fs::write(file, serde_json::to_string_pretty(&figures)? + "\n")?;
@@ -193,9 +203,14 @@ fn recounted(results: u64, figures: &mut Value) -> Result<()> {
 fn recount(dir: &Path) -> Result<()> {
     let ledger = Ledger::open_in(Arc::new(Folder::new(dir)), &dir.display().to_string())?;
     verdicts(Record::from_genesis(ledger)?, None)?;
+    println!("{}", peak_mib());
+    Ok(())
+}
+
+/// This process's largest resident set (0 where the kernel does not tell).
+fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = peak.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    println!("{}", kib.unwrap_or(0) / 1024);
-    Ok(())
+    kib.unwrap_or(0) / 1024
 }

@@ -70,6 +70,7 @@ pub struct Collected {
 /// A chain is altered or incomplete: from such a record nothing is removed. Or the store failed; then what was removed
 /// is removed, and the rest is found the next time.
 pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<Collected, LedgerError> {
+    ledger.refuse_export()?;
     // The folders before the chains: what is appended in between is then seen as named.
     let mut paths = Vec::new();
     for kind in FileKind::ALL {

@@ -36,6 +36,18 @@ impl Chain {
         Self::Partition { source: source.to_owned(), partition }
     }
 
+    /// Reads a chain's name, as it stands in verdicts; `None`: no chain has that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "control" => Some(Self::Control),
+            "index" => Some(Self::Index),
+            _ => {
+                let (source, partition) = name.rsplit_once('/')?;
+                Some(Self::partition(source, Partition(partition.parse().ok()?)))
+            }
+        }
+    }
+
     /// The path of one entry.
     pub fn entry_path(&self, seq: u64) -> String {
         match self {
@@ -56,6 +68,11 @@ impl std::fmt::Display for Chain {
             Self::Partition { source, partition } => write!(f, "{source}/{}", partition.0),
         }
     }
+}
+
+/// The path of the signature of an index entry.
+pub fn signature_path(seq: u64) -> String {
+    format!("chains/index/{seq:020}.sig")
 }
 
 /// The name of a source as part of a path.

@@ -82,6 +82,7 @@ impl From<LedgerError> for Stop {
 /// The selection is empty, the reason names an id, or the ledger cannot be read or written; what was not appended did
 /// not happen.
 pub fn erase(ledger: &Ledger, request: &Request) -> Result<Erased, LedgerError> {
+    ledger.refuse_export()?;
     let selection = &request.selection;
     if selection.is_empty() || selection.ids().any(str::is_empty) {
         let what = "nothing to erase: name call ids, sessions or agents, none of them empty";

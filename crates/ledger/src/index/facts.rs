@@ -238,7 +238,8 @@ pub fn each_day(
     Ok(())
 }
 
-/// Calls `each` with every day of every tool that an index entry names, and whether it is the newest revision.
+/// Calls `each` with every day of every tool that an index entry names, and whether it is the newest revision; in an
+/// export of its tool alone.
 pub fn each_named_day(
     ledger: &Ledger,
     body: &IndexBody,
@@ -246,6 +247,9 @@ pub fn each_named_day(
 ) -> Result<(), LedgerError> {
     for (tool, at) in &body.tools {
         let Some(digest) = &at.facts else { continue };
+        if ledger.export().is_some_and(|mark| mark.tool != *tool) {
+            continue;
+        }
         let facts = read_facts(ledger, digest, tool)?;
         each_day(ledger, &facts, |entry, newest| each(tool, entry, newest), |_| {})?;
     }

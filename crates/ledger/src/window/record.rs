@@ -76,9 +76,14 @@ impl Record {
         Self { budget: rows, ..self }
     }
 
-    /// Every tool that is registered or observed, by name; a tool with several cohorts once for each.
+    /// Every tool that is registered or observed, by name; a tool with several cohorts once for each. In an export its
+    /// tool alone.
     pub fn subjects(&self) -> Vec<Subject> {
-        self.control.subjects()
+        let mut subjects = self.control.subjects();
+        if let Some(mark) = self.ledger.export() {
+            subjects.retain(|s| s.tool_id == mark.tool);
+        }
+        subjects
     }
 
     /// The facts of each subject, in the same order.
@@ -111,7 +116,7 @@ impl Record {
             );
         }
         let mut sink = Windows::new(windows);
-        read_rows(&self.ledger, &self.chains, &again, self.budget, &mut sink)?;
+        read_rows(&self.ledger, &mut self.chains.as_slice(), &again, self.budget, &mut sink)?;
         let mut inputs: Vec<Option<WindowInput>> = subjects.iter().map(|_| None).collect();
         for (i, window) in sink.windows {
             if let Some(slot) = inputs.get_mut(i) {

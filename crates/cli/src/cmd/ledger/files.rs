@@ -45,7 +45,14 @@ pub fn run(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<
         for chain in ledger.partitions().map_err(of_ledger)? {
             for (_, chunk) in chain.chunks() {
                 for file in chunk.files.iter().filter(|f| wanted(KindArg::of(f.kind))) {
-                    let Some(file) = superseded.standing(file).map_err(of_ledger)?.file else { continue };
+                    let file = match ledger.export() {
+                        None => superseded.standing(file).map_err(of_ledger)?.file,
+                        Some(mark) if mark.with_arguments && file.kind == FileKind::Calls => {
+                            ledger.exported_calls(file).map_err(of_ledger)?.map(|(file, _)| file)
+                        }
+                        Some(_) => None,
+                    };
+                    let Some(file) = file else { continue };
                     let shown = serde_json::to_value(&file)?;
                     listed.push((file.path, shown));
                 }
@@ -64,6 +71,12 @@ pub fn run(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<
             }
         })
         .map_err(of_ledger)?;
+    }
+    if let Some(mark) = ledger.export() {
+        tell!(
+            "an export of `{}`: results, dead letters and other tools' calls were left behind; its results stand in days/",
+            mark.tool
+        );
     }
     match format {
         Format::Json => {
