@@ -602,10 +602,14 @@ impl World {
     fn record_verdict(&mut self) {
         let control = self.ledger.control_now().unwrap();
         let Some(r) = control.registrations.last() else { return };
-        let document = self.ledger.put_object(format!("{{\"n\":{}}}", self.rng.below(3)).as_bytes()).unwrap();
+        let (n, verdict) = (self.rng.below(3), *self.rng.pick(&["READY", "INSUFFICIENT"]));
+        // As much of a document as verify holds against the entry.
+        let text =
+            format!(r#"{{"n":{n},"verdict":"{verdict}","registration":{{"seq":{}}},"tails":[]}}"#, r.seq);
+        let document = self.ledger.put_object(text.as_bytes()).unwrap();
         let entry = Control::Verdict {
             registration: r.seq,
-            verdict: (*self.rng.pick(&["READY", "INSUFFICIENT"])).to_owned(),
+            verdict: verdict.to_owned(),
             closed_through: None,
             document,
         };
