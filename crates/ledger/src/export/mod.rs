@@ -170,7 +170,7 @@ pub fn export(
     };
     let mut copy = Copy { source: store, target, copied: BTreeMap::new(), each };
     let held = held::held(ledger, tool, &head)?;
-    let mut left = held.left.clone();
+    let mut left = held.left;
     copy.chain::<serde::de::IgnoredAny>(&Chain::Control, &head.entry.body.control.tail, |_, _| Ok(()))?;
     copy.index(&head)?;
     for digest in &held.objects {

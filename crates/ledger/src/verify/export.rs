@@ -117,10 +117,7 @@ impl Verifier<'_> {
             Err(_) => return Ok(()),
         };
         // What cannot be read of them is said where the index is read.
-        match held.read_facts(self.ledger, &head.entry.body) {
-            Err(LedgerError::Store(error)) => return Err(error.into()),
-            Ok(()) | Err(_) => {}
-        }
+        if let Err(LedgerError::Store(error)) = held.read_facts(self.ledger, &head.entry.body) { return Err(error.into()) }
         let arguments = Arguments::new(self.ledger, &held);
         self.export = Some(Export {
             left: held.left,
