@@ -117,7 +117,9 @@ impl Verifier<'_> {
             Err(_) => return Ok(()),
         };
         // What cannot be read of them is said where the index is read.
-        if let Err(LedgerError::Store(error)) = held.read_facts(self.ledger, &head.entry.body) { return Err(error.into()) }
+        if let Err(LedgerError::Store(error)) = held.read_facts(self.ledger, &head.entry.body) {
+            return Err(error.into());
+        }
         let arguments = Arguments::new(self.ledger, &held);
         self.export = Some(Export {
             left: held.left,
