@@ -238,6 +238,7 @@ impl World {
                 source_kind: SourceKind::File,
                 preset: Preset::Native,
                 lateness_ms: 3_600_000,
+                map: None,
             })
             .unwrap();
         let partitions = 1 + self.rng.below(2) as i32;
@@ -451,6 +452,7 @@ impl World {
             bytes: line.as_bytes(),
             length: line.len() as u64,
             too_long: false,
+            cut_off: false,
             prefix: None,
             time: None,
         });

@@ -584,6 +584,7 @@ impl World {
             source_kind: if dense { SourceKind::File } else { SourceKind::Topic },
             preset: Preset::Native,
             lateness_ms: 3_600_000,
+            map: None,
         });
         world.change_pairs();
         world
@@ -816,6 +817,7 @@ impl World {
             bytes: &record.bytes,
             length: record.bytes.len() as u64,
             too_long: false,
+            cut_off: false,
             prefix: None,
             time: None,
         });

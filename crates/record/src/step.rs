@@ -71,6 +71,8 @@ pub struct Incoming<'a> {
     pub length: u64,
     /// It is longer than the limit: `bytes` is a part.
     pub too_long: bool,
+    /// The input ends within it, and nothing will follow.
+    pub cut_off: bool,
     /// XXH3-128 of the text before `next`, for files.
     pub prefix: Option<u128>,
     /// Its message's time, where the stream has one.

@@ -37,7 +37,10 @@ impl<'a> Sink<'_, 'a> {
                 Node::Object { members, .. } => match members.into_iter().next() {
                     Some((_, Node::Json(text))) => text,
                     _ => {
-                        return fail("missing_field", "the list that the map names under `each` is not there");
+                        return fail(
+                            "missing_field",
+                            "the list that the map names under `each` is not there",
+                        );
                     }
                 },
                 _ => return fail("missing_field", "the list that the map names under `each` is not there"),
@@ -93,10 +96,6 @@ impl<'a> Sink<'_, 'a> {
         let mark: Vec<String> = path.iter().cloned().chain(["schema_version".to_owned()]).collect();
         node.get(&mark)?;
         Some(node.get(path)?.text)
-    }
-
-    pub(super) fn other(&mut self) {
-        self.out.push(Item::Other);
     }
 
     pub(super) fn dead(&mut self, bytes: Cow<'a, [u8]>, error: DecodeError) {
