@@ -491,6 +491,13 @@ fn hostile_spans_end_clearly() {
         ),
         ("resources that are an object", r#"{"resourceSpans":{}}"#.to_owned(), "dead: bad_field"),
         ("a batch twice", r#"{"resourceSpans":[],"resourceSpans":[]}"#.to_owned(), "dead: bad_field"),
+        (
+            "a span as a list of its fields",
+            r#"{"resourceSpans":[{"scopeSpans":[{"spans":[["4bf92f3577b34da6a3ce929d0e0e4736"]]}]}]}"#
+                .to_owned(),
+            "dead: not_a_record",
+        ),
+        ("a value as a list", span(&[(at, json!(["x"]))]), "dead: bad_field"),
         ("nothing", "{}".to_owned(), "other"),
         ("an empty batch", r#"{"resourceSpans":[]}"#.to_owned(), "other"),
         ("logs", r#"{"resourceLogs":[{}]}"#.to_owned(), "other"),

@@ -4,20 +4,19 @@ mod compact;
 mod erase;
 mod gc;
 pub mod redaction;
+mod source;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use lastcall_contract::Digest;
-use lastcall_event::Preset;
-use lastcall_ledger::control::{Control, Role, SourceKind};
+use lastcall_ledger::control::{Role, SourceKind};
 use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::store::Location;
 use lastcall_ledger::verify::{Outcome, Verification, verify_with};
-use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
+use lastcall_ledger::{Ledger, LedgerClock, LedgerError};
 use serde_json::json;
 
-use lastcall_record::map_text;
 use redaction::RedactionArgs;
 
 use super::preset::{MapArgs, PresetArg};
@@ -219,8 +218,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 Kind::Topic => SourceKind::Topic,
             };
             let (_, text) = map.resolve(Some(preset.into()))?;
-            let read = Reading { preset: preset.into(), map: text };
-            source(&dir, &name, role.into(), kind, &read, lateness, &redaction)
+            let read = source::Reading { preset: preset.into(), map: text };
+            source::register(&dir, &name, role.into(), kind, &read, lateness, &redaction)
         }
         Command::Redact { dir, source, redaction, none } => {
             redaction::redact(&dir, &source, &redaction, none)
@@ -264,50 +263,6 @@ fn init(dir: &Path, clock: Clock) -> anyhow::Result<Exit> {
     if clock == LedgerClock::Simulated {
         println!("its time comes from `clock` records; verdicts from it say SIMULATED");
     }
-    Ok(Exit::Yes)
-}
-
-/// How a source's messages are read.
-struct Reading {
-    preset: Preset,
-    /// The user's map.
-    map: Option<String>,
-}
-
-fn source(
-    dir: &Path,
-    name: &str,
-    role: Role,
-    kind: SourceKind,
-    read: &Reading,
-    lateness_ms: i64,
-    redaction: &RedactionArgs,
-) -> anyhow::Result<Exit> {
-    names::check_source_name(name)?;
-    let ledger = open(dir)?;
-    let preset = read.preset;
-    let map = match map_text(preset, read.map.as_deref())? {
-        Some(text) => Some(ledger.put_object(text.as_bytes()).map_err(of_ledger)?),
-        None => None,
-    };
-    if !ledger.control().map_err(of_ledger)?.sources.contains_key(name)
-        && let Some(redaction) = redaction.redaction(dir, &ledger, preset)?
-    {
-        // Before the source itself: nobody can record it without.
-        ledger.redact(name, Some(redaction)).map_err(of_ledger)?;
-    }
-    let (seq, _) = ledger
-        .append_control_with(|state| {
-            if state.sources.contains_key(name) {
-                return Err(LedgerError::Refused(format!(
-                    "source `{name}` is registered already, and a name means one stream for ever; choose another"
-                )));
-            }
-            let (name, map) = (name.to_owned(), map.clone());
-            Ok(Control::Source { name, role, source_kind: kind, preset, lateness_ms, map })
-        })
-        .map_err(of_ledger)?;
-    println!("source `{name}` is registered (control entry {seq})");
     Ok(Exit::Yes)
 }
 

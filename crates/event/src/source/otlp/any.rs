@@ -104,13 +104,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
     }
 }
 
+/// An object, and nothing else: a derived reader would take a list for one, field by field.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Object<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for V<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        d.deserialize_map(V(std::marker::PhantomData))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeyValueWire<'a> {
     #[serde(borrow, default)]
     pub(super) key: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) value: Option<AnyWire<'a>>,
+    pub(super) value: Option<Object<AnyWire<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -124,9 +144,9 @@ pub(super) struct AnyWire<'a> {
     #[serde(borrow)]
     double_value: Option<Number<'a>>,
     #[serde(borrow)]
-    array_value: Option<ListWire<'a>>,
+    array_value: Option<Object<ListWire<'a>>>,
     #[serde(borrow)]
-    kvlist_value: Option<MapWire<'a>>,
+    kvlist_value: Option<Object<MapWire<'a>>>,
     #[serde(borrow)]
     bytes_value: Option<Text<'a>>,
 }
@@ -135,14 +155,14 @@ pub(super) struct AnyWire<'a> {
 #[serde(default)]
 struct ListWire<'a> {
     #[serde(borrow)]
-    values: Vec<AnyWire<'a>>,
+    values: Vec<Object<AnyWire<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct MapWire<'a> {
     #[serde(borrow)]
-    values: Vec<KeyValueWire<'a>>,
+    values: Vec<Object<KeyValueWire<'a>>>,
 }
 
 impl<'a> AnyWire<'a> {
@@ -164,11 +184,13 @@ impl<'a> AnyWire<'a> {
             let bytes = base64::engine::general_purpose::STANDARD.decode(&*text);
             return bytes.map(Any::Bytes).map_err(|_| "`bytesValue` is no base64");
         }
-        if let Some(list) = self.array_value {
-            return Ok(Any::List(list.values.into_iter().map(Self::any).collect::<Result<_, _>>()?));
+        if let Some(Object(list)) = self.array_value {
+            return Ok(Any::List(
+                list.values.into_iter().map(|item| item.0.any()).collect::<Result<_, _>>()?,
+            ));
         }
-        if let Some(map) = self.kvlist_value {
-            return Ok(Any::Map(map.values.into_iter().map(KeyValueWire::pair).collect::<Result<_, _>>()?));
+        if let Some(Object(map)) = self.kvlist_value {
+            return Ok(Any::Map(map.values.into_iter().map(|pair| pair.0.pair()).collect::<Result<_, _>>()?));
         }
         Ok(Any::Empty)
     }
@@ -176,6 +198,6 @@ impl<'a> AnyWire<'a> {
 
 impl<'a> KeyValueWire<'a> {
     pub(super) fn pair(self) -> Result<(Cow<'a, str>, Any<'a>), &'static str> {
-        Ok((self.key.0, self.value.unwrap_or_default().any()?))
+        Ok((self.key.0, self.value.unwrap_or_default().0.any()?))
     }
 }

@@ -11,7 +11,7 @@ use crate::record::{Json, Text};
 use super::super::apply::Sink;
 use super::super::node::Tree;
 use super::super::text_of;
-use super::any::{KeyValueWire, Number};
+use super::any::{KeyValueWire, Number, Object};
 use super::{Members, Span, attributes};
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct BatchWire<'a> {
 #[serde(rename_all = "camelCase")]
 struct ResourceSpansWire<'a> {
     #[serde(borrow, default)]
-    resource: Option<AttributesWire<'a>>,
+    resource: Option<Object<AttributesWire<'a>>>,
     #[serde(borrow, default)]
     scope_spans: Option<Vec<&'a RawValue>>,
 }
@@ -39,7 +39,7 @@ struct ResourceSpansWire<'a> {
 #[derive(Deserialize)]
 struct ScopeSpansWire<'a> {
     #[serde(borrow, default)]
-    scope: Option<ScopeWire<'a>>,
+    scope: Option<Object<ScopeWire<'a>>>,
     #[serde(borrow, default)]
     spans: Option<Vec<&'a RawValue>>,
 }
@@ -80,7 +80,7 @@ struct SpanWire<'a> {
     #[serde(borrow, default)]
     attributes: Vec<&'a RawValue>,
     #[serde(borrow, default)]
-    status: Option<StatusWire<'a>>,
+    status: Option<Object<StatusWire<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +99,7 @@ struct Around<'a> {
 
 /// Reads a batch. What is broken becomes dead by itself: a span, or a resource or scope with all that is in it.
 pub(in super::super) fn read<'a>(bytes: &'a [u8], sink: &mut Sink<'_, 'a>) -> Result<(), DecodeError> {
-    let batch: BatchWire<'a> = parse(text_of(bytes)?)?;
+    let Object(batch): Object<BatchWire<'a>> = parse(text_of(bytes)?)?;
     let Some(resources) = batch.resource_spans else {
         let other = [batch.resource_logs, batch.resource_metrics, batch.resource_profiles];
         let empty = bytes.iter().filter(|b| !b.is_ascii_whitespace()).eq(b"{}");
@@ -120,9 +120,9 @@ pub(in super::super) fn read<'a>(bytes: &'a [u8], sink: &mut Sink<'_, 'a>) -> Re
 }
 
 fn of_resource<'a>(raw: &'a RawValue, sink: &mut Sink<'_, 'a>) -> Result<(), DecodeError> {
-    let wire: ResourceSpansWire<'a> = parse(raw.get())?;
+    let Object(wire): Object<ResourceSpansWire<'a>> = parse(raw.get())?;
     let tree = sink.map.tree.below("resource");
-    let resource = pairs(wire.resource.unwrap_or_default().attributes, tree)?;
+    let resource = pairs(wire.resource.unwrap_or_default().0.attributes, tree)?;
     for scope in wire.scope_spans.unwrap_or_default() {
         if let Err(error) = of_scope(scope, &resource, sink) {
             sink.dead(Cow::Borrowed(scope.get().as_bytes()), error);
@@ -136,8 +136,8 @@ fn of_scope<'a>(
     resource: &Members<'a>,
     sink: &mut Sink<'_, 'a>,
 ) -> Result<(), DecodeError> {
-    let wire: ScopeSpansWire<'a> = parse(raw.get())?;
-    let given = wire.scope.unwrap_or_default();
+    let Object(wire): Object<ScopeSpansWire<'a>> = parse(raw.get())?;
+    let Object(given) = wire.scope.unwrap_or_default();
     let tree = sink.map.tree.below("scope").and_then(|tree| tree.below("attributes"));
     let mut scope = Span::new();
     scope.text("name", given.name.0);
@@ -163,9 +163,9 @@ fn pairs<'a>(given: Vec<&'a RawValue>, tree: Option<&Tree>) -> Result<Members<'a
             #[serde(borrow, default)]
             key: Text<'a>,
         }
-        let KeyWire { key } = parse(raw.get())?;
+        let Object(KeyWire { key }) = parse(raw.get())?;
         if asked.below(&key).is_some() {
-            let wire: KeyValueWire<'a> = parse(raw.get())?;
+            let Object(wire): Object<KeyValueWire<'a>> = parse(raw.get())?;
             out.push(wire.pair().or_else(|what| fail("bad_field", format!("attribute: {what}")))?);
         }
     }
@@ -173,7 +173,7 @@ fn pairs<'a>(given: Vec<&'a RawValue>, tree: Option<&Tree>) -> Result<Members<'a
 }
 
 fn of_span<'a>(raw: &'a str, around: &Around<'a>, tree: &Tree) -> Result<Span<'a>, DecodeError> {
-    let wire: SpanWire<'a> = parse(raw)?;
+    let Object(wire): Object<SpanWire<'a>> = parse(raw)?;
     let mut span = Span::new();
     span.text("traceId", id(wire.trace_id, 32, "traceId")?);
     span.text("spanId", id(wire.span_id, 16, "spanId")?);
@@ -183,7 +183,7 @@ fn of_span<'a>(raw: &'a str, around: &Around<'a>, tree: &Tree) -> Result<Span<'a
     span.text("startTimeUnixNano", wire.start_time_unix_nano.0);
     span.text("endTimeUnixNano", wire.end_time_unix_nano.0);
     let mut status = Span::new();
-    if let Some(given) = wire.status {
+    if let Some(Object(given)) = wire.status {
         status.text("message", given.message.0);
         status.text("code", enumerated(given.code, "STATUS_CODE_", &CODES));
     }
