@@ -274,8 +274,16 @@ fn a_users_map_reads_their_own_records() {
         let (code, _, err) = place.run(line);
         assert!(code == 2 && err.contains(wanted), "{line}: {code} {err}");
     }
+    let map = place.ledger().control().unwrap().sources["audit.jsonl"].map.clone().unwrap();
     place.ok("ledger source led y.jsonl --role tool-calls --map other.toml");
     place.ok("ledger source led z --role tool-calls --preset otlp-proto --kind topic");
+    // without its map nobody can say how the source was read, and nobody reads on
+    let object = place.path("led").join(lastcall_ledger::names::object_path(&map));
+    std::fs::remove_file(&object).unwrap_or_else(|e| panic!("{}: {e}", object.display()));
+    std::fs::write(place.path("audit.jsonl"), audit(80)).unwrap();
+    assert_eq!(place.run("run --ledger led audit.jsonl").0, 4);
+    let (code, out, _) = place.run("ledger verify led");
+    assert!(code == 3 && out.contains("the object is missing"), "{out}");
 }
 
 #[test]

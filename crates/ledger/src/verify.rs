@@ -298,6 +298,7 @@ impl Verifier<'_> {
         let mut named: BTreeMap<Digest, u64> = BTreeMap::new();
         for read in &self.control {
             let digests = match &read.entry.body {
+                Control::Source { map: Some(map), .. } => vec![map.clone()],
                 Control::Observe { pair: p } => pair(p),
                 Control::Register { plan, pair: p, trial, diff, .. } => {
                     let mut digests = pair(p);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lastcall_compare::COMPARATOR_VERSION;
-use lastcall_event::source::Decoder;
+use lastcall_event::source::{Decoder, Message};
 use lastcall_event::{CallRecord, Decoded, Record, Timestamp, Upstream};
 use lastcall_ledger::chain::{Append, Tail};
 use lastcall_ledger::entry::{
@@ -260,7 +260,8 @@ impl Recorder {
                 b.blank += 1;
             });
         } else if let Some(decoder) = self.decoder.clone() {
-            read = self.mapped(&decoder, position, bytes, received)?;
+            let message = Message { key: incoming.key, headers: incoming.headers, value: bytes };
+            read = self.mapped(&decoder, position, &message, received)?;
         } else {
             let (text, preset) = (lastcall_event::text(bytes), self.spec.preset);
             match text.and_then(|text| Ok((text, lastcall_event::decode_text(text, preset)?))) {

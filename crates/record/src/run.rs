@@ -538,6 +538,8 @@ impl<'a> Run<'a> {
                 offset: line.offset,
                 next: line.next,
                 bytes: line.bytes,
+                key: None,
+                headers: &[],
                 length: line.length,
                 too_long: line.too_long,
                 cut_off: framed && !line.terminated,

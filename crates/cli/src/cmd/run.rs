@@ -190,16 +190,18 @@ fn as_text(summary: &Summary) -> String {
             if summary.chunks == 1 { "" } else { "s" }
         );
         if b.not_calls > 0 {
-            let _ = writeln!(out, "  other: {} records are no calls, by the source's map", b.not_calls);
+            let what = if b.not_calls == 1 { "record is no call" } else { "records are no calls" };
+            let _ = writeln!(out, "  other: {} {what}, by the source's map", b.not_calls);
         }
         if b.by_name > 0 {
-            let _ = writeln!(out, "  {} calls name no contract; found by the tool's name", b.by_name);
+            let what = if b.by_name == 1 { "call names" } else { "calls name" };
+            let _ = writeln!(out, "  {} {what} no contract; found by the tool's name", b.by_name);
         }
         if b.several > 0 {
             let _ = writeln!(
                 out,
-                "  {} calls name no contract, and the tool's name fits several: unresolved (send lastcall.contract.id, \
-                 or map `contract_id`)",
+                "  no contract is named, and the tool's name fits several: {} unresolved (send lastcall.contract.id, or \
+                 map `contract_id`)",
                 b.several
             );
         }

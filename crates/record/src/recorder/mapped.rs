@@ -13,10 +13,10 @@ impl Recorder {
         &mut self,
         decoder: &Decoder,
         position: Position,
-        bytes: &[u8],
+        message: &Message<'_>,
         received: Option<Timestamp>,
     ) -> Result<u64, RecordError> {
-        let items = decoder.decode(&Message::of(bytes), self.config.judge.tools());
+        let items = decoder.decode(message, self.config.judge.tools());
         for (index, item) in items.iter().enumerate() {
             let position = Position { index: i32::try_from(index).unwrap_or(i32::MAX), ..position };
             match item {
