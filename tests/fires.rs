@@ -56,7 +56,7 @@ fn event(call: &Value) -> Value {
         "tool_id": TOOL, "contract_id": format!("{TOOL}@1"),
         "outcome": call.get("outcome").cloned().unwrap_or(json!({"status": "ok", "executed": true}))
     });
-    for key in ["arguments", "arguments_text", "fidelity", "candidates"] {
+    for key in ["arguments", "arguments_text", "fidelity", "candidates", "contract_id"] {
         if let Some(value) = call.get(key) {
             event[key] = value.clone();
         }

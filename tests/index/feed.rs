@@ -118,6 +118,9 @@ impl World {
             bytes: line.as_bytes(),
             length: line.len() as u64,
             too_long: false,
+            key: None,
+            headers: &[],
+            cut_off: false,
             prefix: None,
             time: None,
         });

@@ -91,6 +91,7 @@ impl World {
                 source_kind: SourceKind::File,
                 preset: Preset::Native,
                 lateness_ms: 3_600_000,
+                map: None,
             })
             .unwrap();
         let partitions = 1 + self.rng.below(2) as i32;

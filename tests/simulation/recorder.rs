@@ -142,6 +142,9 @@ impl World {
             bytes: &record.bytes,
             length: record.bytes.len() as u64,
             too_long: false,
+            key: None,
+            headers: &[],
+            cut_off: false,
             prefix: None,
             time: None,
         });

@@ -116,6 +116,7 @@ impl World {
             source_kind: if dense { SourceKind::File } else { SourceKind::Topic },
             preset: Preset::Native,
             lateness_ms: 3_600_000,
+            map: None,
         });
         world.change_pairs();
         world

@@ -54,6 +54,7 @@ impl Maker {
             source_kind: SourceKind::File,
             preset: Preset::Native,
             lateness_ms: 0,
+            map: None,
         })?;
         let pair = Pair {
             tool_id: TOOL.to_owned(),

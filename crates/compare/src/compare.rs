@@ -47,6 +47,10 @@ pub fn compare(pair: &PreparedPair, call: &CallRecord<'_>) -> Comparison {
 pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &ParsedCall<'_>) -> Comparison {
     let parsed = match parsed {
         Ok(parsed) => parsed,
+        // `arguments` is null then, which is no object
+        Err(_) if call.fidelity == Fidelity::NotCaptured => {
+            return ended(ComparisonResult::Unresolved, Reason::NotCaptured, Evidence::default());
+        }
         Err(reason) => {
             let refused = call.outcome.status == Status::InvalidArguments;
             let result = if refused { ComparisonResult::BothRejected } else { ComparisonResult::Unresolved };
@@ -55,6 +59,12 @@ pub fn compare_parsed(pair: &PreparedPair, call: &CallRecord<'_>, parsed: &Parse
     };
     if call.fidelity == Fidelity::Normalized {
         return ended(ComparisonResult::Unresolved, Reason::Normalized, Evidence::default());
+    }
+    if call.fidelity == Fidelity::NotCaptured {
+        return ended(ComparisonResult::Unresolved, Reason::NotCaptured, Evidence::default());
+    }
+    if call.contract_is_unknown() {
+        return ended(ComparisonResult::Unresolved, Reason::ContractUnknown, Evidence::default());
     }
     let row = call.candidates.iter().find(|c| *c.contract_id == *pair.candidate.id);
     if row.is_none() && (call.mirrored || !call.candidates.is_empty()) {

@@ -79,6 +79,10 @@ reasons! {
     NumberOutOfRange = "number_out_of_range";
     /// The producer normalized the arguments before recording them.
     Normalized = "normalized";
+    /// The producer did not record the arguments.
+    NotCaptured = "not_captured";
+    /// The call was made under one of the tool's contracts, and nobody knows which.
+    ContractUnknown = "contract_unknown";
     /// A validator gave up (a regular expression out of budget).
     Undecided = "undecided";
     /// Validation would see another number than the call carries.

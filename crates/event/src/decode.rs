@@ -17,21 +17,55 @@ pub enum Preset {
     Interceptor,
     /// A provider's tool call or a plain log line; for `lastcall try` alone, since such a line has no outcome.
     Provider,
+    /// OTLP traces in JSON, as the OpenTelemetry Collector writes them.
+    OtlpJson,
+    /// OTLP traces in protobuf, as the OpenTelemetry Collector writes them.
+    OtlpProto,
+    /// CloudEvents, structured or binary.
+    #[serde(rename = "cloudevents")]
+    CloudEvents,
+    /// Any JSON, by a map that the user wrote.
+    Map,
 }
 
 impl Preset {
+    /// Every preset.
+    pub const ALL: [Self; 7] = [
+        Self::Native,
+        Self::Interceptor,
+        Self::Provider,
+        Self::OtlpJson,
+        Self::OtlpProto,
+        Self::CloudEvents,
+        Self::Map,
+    ];
+
+    /// How the records of such a source are stored: what a map made is a record of Lastcall's own.
+    pub fn stored(self) -> Self {
+        if self.is_mapped() { Self::Native } else { self }
+    }
+
+    /// Whether its messages go through a [map](crate::source::Map).
+    pub fn is_mapped(self) -> bool {
+        matches!(self, Self::OtlpJson | Self::OtlpProto | Self::CloudEvents | Self::Map)
+    }
+
     /// The name on the wire and in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::Interceptor => "interceptor",
             Self::Provider => "provider",
+            Self::OtlpJson => "otlp_json",
+            Self::OtlpProto => "otlp_proto",
+            Self::CloudEvents => "cloudevents",
+            Self::Map => "map",
         }
     }
 
     /// Reads a name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Native, Self::Interceptor, Self::Provider].into_iter().find(|p| p.as_str() == name)
+        Self::ALL.into_iter().find(|p| p.as_str() == name)
     }
 
     /// Which preset a line most likely has: by its marks, else [`Preset::Provider`].
@@ -60,7 +94,8 @@ pub struct Decoded<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct DecodeError {
-    /// `not_utf8`, `not_json`, `not_a_record`, `unknown_type`, `unknown_version`, `missing_field`, `bad_field`.
+    /// `not_utf8`, `not_json`, `not_a_record`, `unknown_type`, `unknown_version`, `missing_field`, `bad_field`; of mapped
+    /// sources also `not_protobuf`, `bad_framing`, `avro`.
     pub code: &'static str,
     /// What is wrong and what to do.
     pub message: String,
@@ -90,7 +125,7 @@ fn need<T>(value: Option<T>, field: &str, kind: &str) -> Result<T, DecodeError> 
 }
 
 /// serde's message without the value that it quotes: dead letters' reasons are not personal data.
-fn masked(error: &serde_json::Error) -> String {
+pub(crate) fn masked(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&place).unwrap_or(&text);
@@ -133,6 +168,10 @@ pub fn decode_text<'a>(text: &'a str, preset: Preset) -> Result<Decoded<'a>, Dec
         Preset::Native => native(parse(text)?),
         Preset::Interceptor => interceptor(parse(text)?),
         Preset::Provider => provider(text),
+        // a message of these may hold many records
+        Preset::OtlpJson | Preset::OtlpProto | Preset::CloudEvents | Preset::Map => {
+            fail("not_a_record", "messages of this preset are read with its map")
+        }
     }
 }
 
@@ -337,7 +376,7 @@ fn interceptor(wire: InterceptorWire<'_>) -> Result<Decoded<'_>, DecodeError> {
 }
 
 /// Statuses of other people's records: our own names and the usual synonyms; anything else is unknown.
-fn status_of(text: &str) -> Status {
+pub(crate) fn status_of(text: &str) -> Status {
     match text.to_ascii_lowercase().as_str() {
         "ok" | "success" | "succeeded" | "completed" => Status::Ok,
         "invalid_arguments" | "invalid_params" | "validation_error" => Status::InvalidArguments,

@@ -8,6 +8,7 @@ mod place;
 mod provider;
 mod record;
 mod schema;
+pub mod source;
 mod time;
 
 pub use decode::{DecodeError, Decoded, Preset, decode, decode_text, text};

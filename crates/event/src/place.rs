@@ -132,6 +132,8 @@ impl Preset {
             Self::Interceptor => INTERCEPTOR,
             // The ledger does not take such lines.
             Self::Provider => Record(&[]),
+            // What a map made.
+            Self::OtlpJson | Self::OtlpProto | Self::CloudEvents | Self::Map => NATIVE,
         }
     }
 
@@ -141,6 +143,7 @@ impl Preset {
             Self::Native => NATIVE_ARGUMENTS,
             Self::Interceptor => INTERCEPTOR_ARGUMENTS,
             Self::Provider => &[],
+            Self::OtlpJson | Self::OtlpProto | Self::CloudEvents | Self::Map => NATIVE_ARGUMENTS,
         }
     }
 
@@ -149,6 +152,7 @@ impl Preset {
         match self {
             Self::Native => NATIVE_RESULTS,
             Self::Interceptor | Self::Provider => &[],
+            Self::OtlpJson | Self::OtlpProto | Self::CloudEvents | Self::Map => NATIVE_RESULTS,
         }
     }
 }

@@ -87,6 +87,8 @@ pub enum Fidelity {
     Reconstructed,
     /// The producer normalized the arguments before it recorded them: says nothing about what the model sent.
     Normalized,
+    /// The producer did not record the arguments; `arguments` is then `null`.
+    NotCaptured,
 }
 
 /// How a call ended. The last five are of candidates only.
@@ -531,6 +533,14 @@ pub enum Record<'a> {
 }
 
 impl CallRecord<'_> {
+    /// What stands behind the tool's id in the contract id of a call whose contract is one of several: nobody knows which.
+    pub const UNKNOWN_CONTRACT: &'static str = "@?";
+
+    /// The call was made under one of the tool's contracts, and nobody knows which.
+    pub fn contract_is_unknown(&self) -> bool {
+        self.contract_id.as_ref().is_some_and(|id| id.ends_with(Self::UNKNOWN_CONTRACT))
+    }
+
     /// Unknown fields at every level.
     pub fn unknown_total(&self) -> u32 {
         let candidate = |c: &Candidate<'_>| c.unknown_fields;

@@ -74,6 +74,10 @@ pub enum Control {
         preset: Preset,
         /// Milliseconds after its end for which a day stays open.
         lateness_ms: i64,
+        /// Digest of the map through which its messages go, an object of the ledger: of a named preset that of the build
+        /// which registered it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        map: Option<Digest>,
     },
     /// Compare this pair from now on; nothing is scored by it.
     Observe {

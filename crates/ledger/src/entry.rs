@@ -135,7 +135,7 @@ pub struct Balance {
     pub calls: u64,
     /// What could not be decoded.
     pub dead: u64,
-    /// Everything else: `blank + coverage + loss + clock`.
+    /// Everything else: `blank + coverage + loss + clock + not_calls`.
     pub other: u64,
     /// Blank lines.
     pub blank: u64,
@@ -145,6 +145,15 @@ pub struct Balance {
     pub loss: u64,
     /// Clock records.
     pub clock: u64,
+    /// Of mapped sources: records that are no calls, and messages that hold no record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_calls: u64,
+    /// Of the calls: those that name no contract, and whose tool's name fits one that is compared.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub by_name: u64,
+    /// Of the calls: those that name no contract, and whose tool's name fits several: unresolved.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub several: u64,
 }
 
 impl Balance {
@@ -152,7 +161,8 @@ impl Balance {
     pub fn holds(&self) -> bool {
         let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |a, b| a.checked_add(*b));
         sum(&[self.calls, self.dead, self.other]) == Some(self.read)
-            && sum(&[self.blank, self.coverage, self.loss, self.clock]) == Some(self.other)
+            && sum(&[self.blank, self.coverage, self.loss, self.clock, self.not_calls]) == Some(self.other)
+            && sum(&[self.by_name, self.several]).is_some_and(|named| named <= self.calls)
     }
 
     /// Adds another's counts.
@@ -165,6 +175,9 @@ impl Balance {
         self.coverage += more.coverage;
         self.loss += more.loss;
         self.clock += more.clock;
+        self.not_calls += more.not_calls;
+        self.by_name += more.by_name;
+        self.several += more.several;
     }
 }
 

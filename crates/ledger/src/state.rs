@@ -25,6 +25,9 @@ pub struct SourceInfo {
     pub preset: Preset,
     /// Milliseconds after its end for which a day stays open.
     pub lateness_ms: i64,
+    /// Digest of the map through which its messages go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<Digest>,
     /// Sequence number of its entry.
     pub seq: u64,
 }
@@ -155,9 +158,9 @@ impl ControlState {
         let (seq, at) = (read.entry.seq, read.entry.at);
         match read.entry.body.clone() {
             Control::Genesis { .. } => {}
-            Control::Source { name, role, source_kind, preset, lateness_ms } => {
+            Control::Source { name, role, source_kind, preset, lateness_ms, map } => {
                 let info =
-                    SourceInfo { name: name.clone(), role, kind: source_kind, preset, lateness_ms, seq };
+                    SourceInfo { name: name.clone(), role, kind: source_kind, preset, lateness_ms, map, seq };
                 // The first one holds: a name means one stream for ever.
                 self.sources.entry(name).or_insert(info);
             }

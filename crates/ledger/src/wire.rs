@@ -3,7 +3,8 @@
 use lastcall_compare::Severity;
 use lastcall_event::{Fidelity, Status, Suppression};
 
-const FIDELITIES: [Fidelity; 3] = [Fidelity::Raw, Fidelity::Reconstructed, Fidelity::Normalized];
+const FIDELITIES: [Fidelity; 4] =
+    [Fidelity::Raw, Fidelity::Reconstructed, Fidelity::Normalized, Fidelity::NotCaptured];
 const SUPPRESSIONS: [Suppression; 6] = [
     Suppression::Replica,
     Suppression::Snapshot,
@@ -34,6 +35,7 @@ pub fn fidelity(value: Fidelity) -> &'static str {
         Fidelity::Raw => "raw",
         Fidelity::Reconstructed => "reconstructed",
         Fidelity::Normalized => "normalized",
+        Fidelity::NotCaptured => "not_captured",
     }
 }
 

@@ -74,6 +74,7 @@ fn made() -> Made {
         source_kind: SourceKind::File,
         preset: Preset::Native,
         lateness_ms: 0,
+        map: None,
     };
     ledger.append_control(source).unwrap();
     let pair = Pair {
@@ -451,6 +452,7 @@ fn preconditions_are_asked_again_whenever_another_writer_was_faster() {
         source_kind: SourceKind::File,
         preset: Preset::Native,
         lateness_ms: 0,
+        map: None,
     };
     let mut asked = 0;
     let refused = a.append_control_with(|state| {

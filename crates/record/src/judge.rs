@@ -5,8 +5,11 @@ use ahash::AHashMap as HashMap;
 use lastcall_compare::{Comparison, PairConfig, PrepareError, PreparedPair, compare_parsed, parse_call};
 use lastcall_contract::{Contract, Definition, DefinitionError, Digest, Pick};
 use lastcall_event::CallRecord;
+use lastcall_event::source::{Nobody, Resolve};
 use lastcall_ledger::control::Pair;
 use lastcall_ledger::{Ledger, LedgerError};
+
+use crate::mapped::Names;
 
 /// What one pair says of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +27,11 @@ pub trait Judge: Send {
 
     /// Adds what each pair of the call's tool and contract says.
     fn judge(&self, call: &CallRecord<'_>, out: &mut Vec<Judged>);
+
+    /// Knows the tools of the pairs by name, for records that name no contract.
+    fn tools(&self) -> &dyn Resolve {
+        &Nobody
+    }
 
     /// Whether a digest that a call states is that of the pair's current contract.
     fn is_current(&self, pair: usize, stated: &str) -> bool {
@@ -99,6 +107,7 @@ pub struct Pairs {
     prepared: Vec<PreparedPair>,
     digests: Vec<Digest>,
     by_tool: HashMap<String, Vec<usize>>,
+    names: Names,
 }
 
 impl Pairs {
@@ -107,6 +116,7 @@ impl Pairs {
         let mut prepared = Vec::with_capacity(pairs.len());
         let mut digests = Vec::with_capacity(pairs.len());
         let mut by_tool: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut known = Names::default();
         for (index, pair) in pairs.iter().enumerate() {
             let names = || (pair.current.clone(), pair.candidate.clone());
             if pair.comparator != lastcall_compare::COMPARATOR_VERSION {
@@ -123,6 +133,7 @@ impl Pairs {
                 message: e.to_string(),
             })?;
             digests.push(current.digest.clone());
+            known.add(&current.definition.name, pair);
             let ready = PreparedPair::new(&current, &candidate, &config).map_err(|error| {
                 let (current, candidate) = names();
                 PairError::Prepare { current, candidate, error }
@@ -134,7 +145,7 @@ impl Pairs {
             prepared.push(ready);
             by_tool.entry(pair.tool_id.clone()).or_default().push(index);
         }
-        Ok(Self { pairs, prepared, digests, by_tool })
+        Ok(Self { pairs, prepared, digests, by_tool, names: known })
     }
 }
 
@@ -166,12 +177,18 @@ impl Judge for Pairs {
                 continue;
             };
             // A call under another contract says nothing about this pair.
-            if call.contract_id.as_ref().is_some_and(|id| **id != *pair.current) {
+            if call.contract_id.as_ref().is_some_and(|id| **id != *pair.current)
+                && !call.contract_is_unknown()
+            {
                 continue;
             }
             let parsed = parsed.get_or_insert_with(|| parse_call(call));
             out.push(Judged { pair: *index, comparison: compare_parsed(prepared, call, parsed) });
         }
+    }
+
+    fn tools(&self) -> &dyn Resolve {
+        &self.names
     }
 
     fn is_current(&self, pair: usize, stated: &str) -> bool {

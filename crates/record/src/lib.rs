@@ -6,6 +6,7 @@
 mod commit;
 mod judge;
 pub mod lines;
+mod mapped;
 mod recorder;
 mod redact;
 mod run;
@@ -14,6 +15,7 @@ mod tallies;
 
 pub use commit::{Assigned, Committer};
 pub use judge::{Judge, Judged, PairError, Pairs};
+pub use mapped::{decoder, map_text};
 pub use recorder::Recorder;
 pub use redact::{MARK, RedactionKey, Redactor};
 pub use run::{RunError, RunOptions, Stage, Summary, run_file, run_stdin};

@@ -1,5 +1,7 @@
 //! Lines of a file or of standard input: plain, gzip or zstd, in bounded memory. Knows offsets, not records.
 
+mod frames;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;

@@ -1,10 +1,14 @@
 //! The recorder of one partition: a pure state machine. Records, positions and answers go in, with the clock; what is
 //! to be written comes out. It opens no file, reads no clock, and draws no randomness of its own.
 
+mod mapped;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use lastcall_compare::COMPARATOR_VERSION;
+use lastcall_event::source::{Decoder, Message};
 use lastcall_event::{CallRecord, Decoded, Record, Timestamp, Upstream};
 use lastcall_ledger::chain::{Append, Tail};
 use lastcall_ledger::entry::{
@@ -63,6 +67,8 @@ pub struct Recorder {
     repeated: u64,
     /// Where the first dead letter stands, and why it is one.
     first_dead: Option<String>,
+    /// Reads the messages of a mapped source.
+    decoder: Option<Arc<Decoder>>,
 }
 
 const SALTS: usize = 4096;
@@ -93,7 +99,15 @@ impl Recorder {
             salts: Vec::new(),
             repeated: 0,
             first_dead: None,
+            decoder: None,
         }
+    }
+
+    /// Reads messages through a map.
+    #[must_use]
+    pub fn reading(mut self, decoder: Option<Decoder>) -> Self {
+        self.decoder = decoder.map(Arc::new);
+        self
     }
 
     /// Where reading goes on: everything before was taken in, committed or not.
@@ -232,15 +246,22 @@ impl Recorder {
         self.open(expected, now);
         let received = self.clock(now);
         let position = Position { partition: self.spec.partition.0, offset: offset.0, index: 0 };
+        let mut read = 1;
         if incoming.too_long {
             let message =
                 format!("the record has {length} bytes, more than the limit; its first part is kept here");
             self.dead(position, bytes, length, "too_long", &message, received)?;
+        } else if incoming.cut_off {
+            let message = format!("the input ends after {length} bytes of this message");
+            self.dead(position, bytes, length, "cut_off", &message, received)?;
         } else if bytes.iter().all(u8::is_ascii_whitespace) {
             self.count(|b| {
                 b.other += 1;
                 b.blank += 1;
             });
+        } else if let Some(decoder) = self.decoder.clone() {
+            let message = Message { key: incoming.key, headers: incoming.headers, value: bytes };
+            read = self.mapped(&decoder, position, &message, received)?;
         } else {
             let (text, preset) = (lastcall_event::text(bytes), self.spec.preset);
             match text.and_then(|text| Ok((text, lastcall_event::decode_text(text, preset)?))) {
@@ -270,7 +291,7 @@ impl Recorder {
         if let Some(progress) = &mut self.progress {
             progress.next = next;
         }
-        self.count(|b| b.read += 1);
+        self.count(|b| b.read += read);
         self.measure(offset, incoming.time, length);
         Ok(())
     }
@@ -311,7 +332,10 @@ impl Recorder {
         let hidden = self.config.redactor.as_ref().map(|redactor| redactor.dead(bytes));
         let bytes = hidden.as_deref().unwrap_or(bytes);
         self.dead.append(&DeadRef { position, bytes, length, reason: code, message, received })?;
-        self.first_dead.get_or_insert_with(|| format!("at byte {}: {message}", position.offset));
+        self.first_dead.get_or_insert_with(|| match position.index {
+            0 => format!("at byte {}: {message}", position.offset),
+            index => format!("at byte {}, record {} in it: {message}", position.offset, i64::from(index) + 1),
+        });
         if let Some(open) = &mut self.open {
             open.balance.dead += 1;
             *open.dead_reasons.entry(code).or_default() += 1;
@@ -410,7 +434,7 @@ impl Recorder {
         let envelope = &stored.envelope;
         let unit = envelope.session_id.as_ref().or(envelope.run_id.as_ref()).or(envelope.trace_id.as_ref());
         let session_key = unit.map(|text| first16(text.as_bytes()));
-        let preset = self.spec.preset;
+        let preset = self.spec.preset.stored();
         let commitment = self.calls.append(&CallRef {
             position,
             call_key: &call_key,

@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 
 use lastcall_compare::ComparisonResult;
-use lastcall_event::{Preset, Record, Timestamp};
+use lastcall_contract::Digest;
+use lastcall_event::source::{self, MapError};
+use lastcall_event::{Preset, Timestamp};
 use lastcall_ledger::chain::Append;
 use lastcall_ledger::control::{Control, Role, SourceKind};
 use lastcall_ledger::days::DEFAULT_LATENESS_MS;
@@ -20,6 +22,7 @@ use lastcall_ledger::{Ledger, LedgerError, names, random_hex, system_now};
 use crate::commit::{Assigned, Committer};
 use crate::judge::{PairError, Pairs};
 use crate::lines::LineReader;
+use crate::mapped::{decoder, guess_role, map_text};
 use crate::recorder::Recorder;
 use crate::redact::{MARK, RedactionKey, Redactor};
 use crate::step::{Action, Config, Incoming, Input, Limits, RecordError, Spec};
@@ -28,8 +31,6 @@ use crate::step::{Action, Config, Incoming, Input, Limits, RecordError, Spec};
 const ATTEMPTS: usize = 100;
 /// Records between two looks at the clock and the progress bar.
 const LOOK: u64 = 256;
-/// Lines that are looked at to find out whether a file holds mirrored calls.
-const PEEK: usize = 200;
 
 /// What to read, and how.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,8 @@ pub struct RunOptions {
     pub source: Option<String>,
     /// How messages are read; that of the registered source, else native.
     pub preset: Option<Preset>,
+    /// The text of the map of preset `map`.
+    pub map: Option<String>,
     /// What a new source is taken for; found from its first calls if not given.
     pub role: Option<Role>,
     /// Lateness of a new source in milliseconds.
@@ -94,6 +97,8 @@ pub struct Summary {
     pub waiting: u64,
     /// The source is complete.
     pub is_final: bool,
+    /// Its messages go through a map.
+    pub mapped: bool,
     /// Clock records were read in a ledger that takes time from the system.
     pub clocks_ignored: u64,
 }
@@ -194,6 +199,9 @@ pub enum RunError {
     /// The recorder.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// A map cannot be read.
+    #[error("the map: {0}")]
+    Map(#[from] MapError),
     /// The source is registered otherwise.
     #[error("{0}")]
     Source(String),
@@ -219,7 +227,7 @@ pub fn run_file(
     };
     let role = match options.role {
         Some(role) => role,
-        None => guess_role(path, options.preset.unwrap_or_default()).map_err(read)?,
+        None => guess_role(path, options, &place)?,
     };
     let location = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut run = Run::new(ledger, &name, &location, SourceKind::File, role, options)?;
@@ -272,21 +280,6 @@ pub fn run_stdin(
     }
 }
 
-/// A file is mirrored calls if one of its first calls carries candidates or an upstream position.
-fn guess_role(path: &Path, preset: Preset) -> io::Result<Role> {
-    let mut lines = LineReader::open(path)?;
-    for _ in 0..PEEK {
-        let Some(line) = lines.next_line()? else { break };
-        if let Ok(decoded) = lastcall_event::decode(line.bytes, preset)
-            && let Record::Call(call) = &decoded.record
-        {
-            let mirrored = !call.candidates.is_empty() || call.upstream.is_some();
-            return Ok(if mirrored { Role::MirroredCalls } else { Role::ToolCalls });
-        }
-    }
-    Ok(Role::ToolCalls)
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     /// Everything was read and appended.
@@ -334,6 +327,10 @@ impl<'a> Run<'a> {
                 source_kind: kind,
                 preset: options.preset.unwrap_or_default(),
                 lateness_ms: options.lateness_ms.unwrap_or(DEFAULT_LATENESS_MS),
+                map: match map_text(options.preset.unwrap_or_default(), options.map.as_deref())? {
+                    Some(text) => Some(ledger.put_object(text.as_bytes())?),
+                    None => None,
+                },
             };
             let done = ledger.append_control_with(|state| {
                 if state.sources.contains_key(name) {
@@ -364,14 +361,25 @@ impl<'a> Run<'a> {
                 info.preset
             )));
         }
+        if options.map.as_ref().is_some_and(|map| Some(Digest::of(map.as_bytes())) != info.map) {
+            return Err(RunError::Source(format!(
+                "source `{name}` is registered with another map, and a name means one way of reading for ever: leave \
+                 --map out, or name another source"
+            )));
+        }
         if options.redaction.is_some() && options.redaction.as_ref() != control.redactions.get(name) {
             return Err(RunError::Source(format!(
                 "source `{name}` is registered with another redaction: leave --redact out, or change it with \
                  `lastcall ledger redact`"
             )));
         }
-        let summary =
-            Summary { source: name.to_owned(), registered: registered_now, from: -1, ..Summary::default() };
+        let summary = Summary {
+            source: name.to_owned(),
+            registered: registered_now,
+            from: -1,
+            mapped: info.map.is_some(),
+            ..Summary::default()
+        };
         let run = Self {
             ledger,
             control,
@@ -495,7 +503,10 @@ impl<'a> Run<'a> {
             lateness_ms: self.info.lateness_ms,
         };
         let random = Box::new(|to: &mut [u8]| fill_random(to));
-        let mut recorder = Recorder::new(spec, self.options.limits, self.config()?, random);
+        let decoder = decoder(self.ledger, &self.info)?;
+        let framed =
+            decoder.as_ref().is_some_and(|decoder| decoder.map().input() == source::Input::OtlpProto);
+        let mut recorder = Recorder::new(spec, self.options.limits, self.config()?, random).reading(decoder);
         let (tail, progress) = (assigned.tail, assigned.progress);
         let was_final = progress.is_final;
         let mut prefix = lines.prefix();
@@ -505,8 +516,8 @@ impl<'a> Run<'a> {
         // The end counts from a moment before the read that found it: what came in between is not in it.
         let mut end_since: Option<Timestamp> = None;
         loop {
-            let line =
-                lines.next_line().map_err(|error| RunError::Read { place: place.to_owned(), error })?;
+            let line = if framed { lines.next_frame() } else { lines.next_line() };
+            let line = line.map_err(|error| RunError::Read { place: place.to_owned(), error })?;
             let Some(line) = line else {
                 if end_since.is_some() {
                     break;
@@ -527,8 +538,11 @@ impl<'a> Run<'a> {
                 offset: line.offset,
                 next: line.next,
                 bytes: line.bytes,
+                key: None,
+                headers: &[],
                 length: line.length,
                 too_long: line.too_long,
+                cut_off: framed && !line.terminated,
                 prefix,
                 time: None,
             };

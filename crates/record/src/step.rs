@@ -1,6 +1,7 @@
 //! What goes into a recorder's step, and what comes out of it. Types alone.
 
 use bytes::Bytes;
+use lastcall_event::source::Header;
 use lastcall_event::{Preset, Timestamp};
 use lastcall_ledger::LedgerError;
 use lastcall_ledger::chain::{Append, Tail};
@@ -67,10 +68,16 @@ pub struct Incoming<'a> {
     pub next: NextOffset,
     /// Its bytes, without a line's end; of one that is too long the first part.
     pub bytes: &'a [u8],
+    /// Its key and headers, where the stream has them; maps may read them, and they are not stored.
+    pub key: Option<&'a [u8]>,
+    /// See [`Self::key`].
+    pub headers: &'a [Header<'a>],
     /// How many bytes it has.
     pub length: u64,
     /// It is longer than the limit: `bytes` is a part.
     pub too_long: bool,
+    /// The input ends within it, and nothing will follow.
+    pub cut_off: bool,
     /// XXH3-128 of the text before `next`, for files.
     pub prefix: Option<u128>,
     /// Its message's time, where the stream has one.

@@ -54,7 +54,7 @@ struct Cell {
     categories: Vec<((Category, Severity), u64)>,
     reasons: Vec<(Reason, u64)>,
     evidence: [u64; 3],
-    fidelity: [u64; 3],
+    fidelity: [u64; 4],
     rules: Vec<(&'static str, u64)>,
 }
 
@@ -117,6 +117,7 @@ impl Tallies {
             Fidelity::Raw => 0,
             Fidelity::Reconstructed => 1,
             Fidelity::Normalized => 2,
+            Fidelity::NotCaptured => 3,
         };
         bump_at(&mut cell.fidelity, fidelity);
         for (index, d) in c.discrepancies.iter().enumerate() {
@@ -199,10 +200,12 @@ impl Tallies {
 impl Cell {
     fn counts(&self) -> Counts {
         let [agreed, disagreed, both_rejected, excluded, unresolved] = self.results;
-        let named = |names: [&'static str; 3], counts: [u64; 3]| {
-            names.into_iter().zip(counts).filter(|(_, n)| *n > 0).collect()
+        let named = |names: &[&'static str], counts: &[u64]| {
+            names.iter().copied().zip(counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
         };
-        let fidelities = [Fidelity::Raw, Fidelity::Reconstructed, Fidelity::Normalized].map(wire::fidelity);
+        let fidelities =
+            [Fidelity::Raw, Fidelity::Reconstructed, Fidelity::Normalized, Fidelity::NotCaptured]
+                .map(wire::fidelity);
         Counts {
             agreed,
             disagreed,
@@ -212,8 +215,8 @@ impl Cell {
             block_or_refused: self.block_or_refused,
             categories: self.categories.iter().map(|((c, s), n)| (category_key(*c, *s), *n)).collect(),
             reasons: self.reasons.iter().map(|(r, n)| (r.as_str(), *n)).collect(),
-            evidence: named(["validation", "arguments", "outcome"], self.evidence),
-            fidelity: named(fidelities, self.fidelity),
+            evidence: named(&["validation", "arguments", "outcome"], &self.evidence),
+            fidelity: named(&fidelities, &self.fidelity),
             rules: self.rules.iter().copied().collect(),
         }
     }

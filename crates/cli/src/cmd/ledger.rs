@@ -9,18 +9,19 @@ mod gc;
 pub mod redaction;
 mod show;
 mod sign;
+mod source;
 mod verify;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use lastcall_event::Preset;
-use lastcall_ledger::control::{Control, Role, SourceKind};
+use lastcall_ledger::control::{Role, SourceKind};
 use lastcall_ledger::store::Location;
-use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
+use lastcall_ledger::{Ledger, LedgerClock, LedgerError};
 
 use redaction::RedactionArgs;
 
+use super::preset::{MapArgs, PresetArg};
 use crate::ui::{Exit, with_exit};
 
 /// Arguments.
@@ -48,9 +49,10 @@ enum Command {
         clock: Clock,
     },
     /// Register a stream that will be read.
-    #[command(
-        after_help = "Example: lastcall ledger source ledger orders.jsonl --role mirrored-calls --lateness 2h"
-    )]
+    #[command(after_help = "Examples:\n  \
+        lastcall ledger source ledger orders.jsonl --role mirrored-calls --lateness 2h\n  \
+        lastcall ledger source ledger traces.jsonl --role tool-calls --preset otlp-json\n  \
+        lastcall ledger source ledger audit.jsonl --role tool-calls --map audit.toml")]
     Source {
         /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
@@ -63,8 +65,15 @@ enum Command {
         #[arg(long, value_enum, default_value = "file")]
         kind: Kind,
         /// How its messages are read.
-        #[arg(long, value_enum, default_value = "native")]
+        #[arg(
+            long,
+            value_enum,
+            default_value = "native",
+            default_value_if("map", clap::builder::ArgPredicate::IsPresent, "map")
+        )]
         preset: PresetArg,
+        #[command(flatten)]
+        map: MapArgs,
         /// How long after its end a day stays open: 90s, 30m, 1h, 2d.
         #[arg(long, default_value = "1h", value_parser = super::run::duration)]
         lateness: i64,
@@ -184,24 +193,6 @@ enum Kind {
     Topic,
 }
 
-/// Presets, as arguments.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum PresetArg {
-    /// Lastcall's own records.
-    Native,
-    /// The interceptor's record.
-    Interceptor,
-}
-
-impl From<PresetArg> for Preset {
-    fn from(preset: PresetArg) -> Self {
-        match preset {
-            PresetArg::Native => Self::Native,
-            PresetArg::Interceptor => Self::Interceptor,
-        }
-    }
-}
-
 /// How answers are printed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -213,13 +204,15 @@ pub enum Format {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
         Command::Init { dir, clock } => init(&dir, clock),
-        Command::Source { dir, name, role, kind, preset, lateness, redaction } => {
+        Command::Source { dir, name, role, kind, preset, map, lateness, redaction } => {
             let kind = match kind {
                 Kind::File => SourceKind::File,
                 Kind::Stdin => SourceKind::Stdin,
                 Kind::Topic => SourceKind::Topic,
             };
-            source(&dir, &name, role.into(), kind, preset.into(), lateness, &redaction)
+            let (_, text) = map.resolve(Some(preset.into()))?;
+            let read = source::Reading { preset: preset.into(), map: text };
+            source::register(&dir, &name, role.into(), kind, &read, lateness, &redaction)
         }
         Command::Redact { dir, source, redaction, none } => {
             redaction::redact(&dir, &source, &redaction, none)
@@ -287,33 +280,5 @@ fn init(dir: &Path, clock: Clock) -> anyhow::Result<Exit> {
     Ok(Exit::Yes)
 }
 
-fn source(
-    dir: &Path,
-    name: &str,
-    role: Role,
-    kind: SourceKind,
-    preset: Preset,
-    lateness_ms: i64,
-    redaction: &RedactionArgs,
-) -> anyhow::Result<Exit> {
-    names::check_source_name(name)?;
-    let ledger = open(dir)?;
-    if !ledger.control().map_err(of_ledger)?.sources.contains_key(name)
-        && let Some(redaction) = redaction.redaction(dir, &ledger, preset)?
-    {
-        // Before the source itself: nobody can record it without.
-        ledger.redact(name, Some(redaction)).map_err(of_ledger)?;
-    }
-    let (seq, _) = ledger
-        .append_control_with(|state| {
-            if state.sources.contains_key(name) {
-                return Err(LedgerError::Refused(format!(
-                    "source `{name}` is registered already, and a name means one stream for ever; choose another"
-                )));
-            }
-            Ok(Control::Source { name: name.to_owned(), role, source_kind: kind, preset, lateness_ms })
-        })
-        .map_err(of_ledger)?;
-    println!("source `{name}` is registered (control entry {seq})");
     Ok(Exit::Yes)
 }

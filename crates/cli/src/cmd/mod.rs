@@ -9,6 +9,7 @@ pub mod ledger;
 pub mod lint;
 pub mod pair_config;
 pub mod plan;
+pub mod preset;
 pub mod run;
 pub mod simulate;
 pub mod status;

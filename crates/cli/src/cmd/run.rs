@@ -10,13 +10,16 @@ use lastcall_record::{RunError, RunOptions, Stage, Summary, run_file, run_stdin}
 use serde_json::{Value, json};
 
 use super::ledger::redaction::RedactionArgs;
-use super::ledger::{PresetArg, RoleArg, of_ledger, open};
+use super::ledger::{RoleArg, of_ledger, open};
+use super::preset::{MapArgs, PresetArg};
 use crate::ui::{Exit, with_exit};
 
 /// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  lastcall run --ledger ledger calls.jsonl\n  \
-    zstdcat calls.jsonl.zst | lastcall run --ledger ledger --source calls-june -\n\n\
+    zstdcat calls.jsonl.zst | lastcall run --ledger ledger --source calls-june -\n  \
+    lastcall run --ledger ledger traces.jsonl --preset otlp-json\n  \
+    lastcall run --ledger ledger audit.jsonl --map audit.toml\n\n\
     The same command again goes on where the last one stopped, even one that was killed: nothing is recorded twice.\n\
     A last line without an end waits for the rest of it, unless --final says that nothing will follow.")]
 pub struct Args {
@@ -32,6 +35,8 @@ pub struct Args {
     /// How the messages of a new source are read [native].
     #[arg(long, value_enum)]
     preset: Option<PresetArg>,
+    #[command(flatten)]
+    map: MapArgs,
     /// What a new source is taken for; found from its first calls if not given.
     #[arg(long, value_enum)]
     role: Option<RoleArg>,
@@ -90,17 +95,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let Follow::No = args.follow;
     let ledger = open(&args.ledger)?;
     ledger.probe()?;
+    let (preset, map) = args.map.resolve(args.preset.map(Into::into))?;
     let mut options = RunOptions {
         source: args.source,
-        preset: args.preset.map(Into::into),
+        preset,
+        map,
         role: args.role.map(Into::into),
         lateness_ms: args.lateness,
         is_final: args.is_final,
-        redaction: args.redaction.redaction(
-            &args.ledger,
-            &ledger,
-            args.preset.map(Into::into).unwrap_or_default(),
-        )?,
+        redaction: args.redaction.redaction(&args.ledger, &ledger, preset.unwrap_or_default())?,
         key: args.redaction.key(&args.ledger, &ledger)?,
         ..RunOptions::default()
     };
@@ -186,13 +189,29 @@ fn as_text(summary: &Summary) -> String {
             summary.chunks,
             if summary.chunks == 1 { "" } else { "s" }
         );
+        if b.not_calls > 0 {
+            let what = if b.not_calls == 1 { "record is no call" } else { "records are no calls" };
+            let _ = writeln!(out, "  other: {} {what}, by the source's map", b.not_calls);
+        }
+        if b.by_name > 0 {
+            let what = if b.by_name == 1 { "call names" } else { "calls name" };
+            let _ = writeln!(out, "  {} {what} no contract; found by the tool's name", b.by_name);
+        }
+        if b.several > 0 {
+            let _ = writeln!(
+                out,
+                "  no contract is named, and the tool's name fits several: {} unresolved (send lastcall.contract.id, or \
+                 map `contract_id`)",
+                b.several
+            );
+        }
         for (code, n) in &summary.dead_reasons {
             let _ = writeln!(out, "  dead: {n} {code} (lastcall ledger files DIR --kind dead)");
         }
         if let Some(first) = &summary.first_dead {
             let _ = writeln!(out, "  the first: {}", lastcall_report::plain(first));
         }
-        if summary.dead_reasons.keys().any(|code| code == "missing_field") {
+        if !summary.mapped && summary.dead_reasons.keys().any(|code| code == "missing_field") {
             let _ = writeln!(
                 out,
                 "  lines of a provider, or just a name and arguments, are for `lastcall try`; `run` needs tool_call events \

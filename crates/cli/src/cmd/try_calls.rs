@@ -6,6 +6,7 @@ mod counts;
 pub mod files;
 pub mod left_out;
 mod pieces;
+mod reading;
 mod trial;
 
 use std::path::{Path, PathBuf};
@@ -17,9 +18,11 @@ use lastcall_decision::Plan;
 use lastcall_event::Preset;
 
 pub use counts::Showing;
+pub use reading::Reading;
 pub use trial::Trial;
 
 use super::ledger::open;
+use super::preset::MapArgs;
 use crate::ui::Exit;
 
 /// Arguments.
@@ -28,9 +31,10 @@ use crate::ui::Exit;
     lastcall try old-tool.json new-tool.json calls.jsonl\n  \
     lastcall try tools-v1.json tools-v2.json traces/ --tool search_issues --tier T2 --html report.html\n  \
     lastcall try search@1.0.0 search@2.0.0 --ledger ledger\n  \
-    zcat calls.jsonl.gz | lastcall try old.json new.json -\n\n\
-    A call is one JSON object a line: Lastcall's tool_call or mirrored_call, the interceptor's record, an OpenAI,\n\
-    Anthropic, Gemini or MCP tool call, or just {\"name\": …, \"arguments\": {…}}. Plain, gzip or zstd. In a .json file\n\
+    zcat calls.jsonl.gz | lastcall try old.json new.json -\n  \
+    lastcall try old.json new.json audit.jsonl --map audit.toml\n\n\
+    A call is one JSON object a line: Lastcall's tool_call or mirrored_call, the interceptor's record, a batch of OTLP\n\
+    traces, a CloudEvent, an OpenAI, Anthropic, Gemini or MCP tool call, or just {\"name\": …, \"arguments\": {…}}. Plain, gzip or zstd. In a .json file\n\
     also indented, or as one list. The answer is never a verdict: nothing was fixed before these calls were seen.\n\n\
     Exit codes: 0 nothing would be refused or changed, 1 something would, 2 could not run, or every call is of another\n\
     tool, 3 no call was found at all, or some could not be read or judged and none is known to break.")]
@@ -60,7 +64,9 @@ pub struct Args {
     tier: Option<String>,
     /// How the lines are read; found out line by line if absent.
     #[arg(long, value_enum, conflicts_with = "ledger")]
-    preset: Option<PresetArg>,
+    preset: Option<TryPreset>,
+    #[command(flatten)]
+    map: MapArgs,
     /// How to answer on standard output.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -82,20 +88,28 @@ enum Format {
     Html,
 }
 
-/// A preset on the command line.
+/// A preset on the command line: those of sources, and what providers write.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum PresetArg {
+enum TryPreset {
     Native,
     Interceptor,
     Provider,
+    OtlpJson,
+    OtlpProto,
+    Cloudevents,
+    Map,
 }
 
-impl From<PresetArg> for Preset {
-    fn from(given: PresetArg) -> Self {
+impl From<TryPreset> for Preset {
+    fn from(given: TryPreset) -> Self {
         match given {
-            PresetArg::Native => Self::Native,
-            PresetArg::Interceptor => Self::Interceptor,
-            PresetArg::Provider => Self::Provider,
+            TryPreset::Native => Self::Native,
+            TryPreset::Interceptor => Self::Interceptor,
+            TryPreset::Provider => Self::Provider,
+            TryPreset::OtlpJson => Self::OtlpJson,
+            TryPreset::OtlpProto => Self::OtlpProto,
+            TryPreset::Cloudevents => Self::CloudEvents,
+            TryPreset::Map => Self::Map,
         }
     }
 }
@@ -134,9 +148,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         showing: Showing { examples: args.examples, values: args.show_values },
         plan: plan.as_ref(),
     };
+    let (preset, map) = args.map.resolve(args.preset.map(Preset::from))?;
+    let reading = Reading::of(preset, map.as_deref())?;
     let report = match (&args.ledger, &args.calls) {
         (Some(dir), _) => trial.of_ledger(&open(dir)?)?,
-        (None, Some(calls)) => trial.of_files(calls, args.preset.map(Preset::from))?,
+        (None, Some(calls)) => trial.of_files(calls, &reading)?,
         (None, None) => bail!("name the calls: a file, a folder, `-`, or --ledger DIR"),
     };
     if let Some(path) = &args.html {

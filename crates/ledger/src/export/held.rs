@@ -81,6 +81,7 @@ fn of_pair(pair: &Pair) -> Vec<&Digest> {
 /// The objects that a control entry names.
 pub(crate) fn objects_of(control: &Control) -> Vec<&Digest> {
     match control {
+        Control::Source { map, .. } => map.iter().collect(),
         Control::Observe { pair } => of_pair(pair),
         Control::Register { plan, pair, trial, diff, .. } => {
             let mut named = of_pair(pair);
@@ -141,9 +142,12 @@ pub(crate) fn named(ledger: &Ledger, tool: &str, head: &Read<IndexBody>) -> Resu
         if read.entry.seq > head.control.tail.seq {
             break;
         }
-        let ours = whose.next(read.entry.seq, &read.entry.body).as_deref() == Some(tool);
+        let body = &read.entry.body;
+        let ours = whose.next(read.entry.seq, body).as_deref() == Some(tool)
+            // A map says how the tool's calls were read.
+            || matches!(body, Control::Source { .. });
         let to = if ours { &mut held.objects } else { &mut others };
-        to.extend(objects_of(&read.entry.body).into_iter().cloned());
+        to.extend(objects_of(body).into_iter().cloned());
     }
     held.objects.insert(head.control.state.clone());
     held.objects.extend(head.tools.get(tool).and_then(|at| at.facts.clone()));

@@ -127,16 +127,7 @@ impl Verifier<'_> {
                 }
                 return Ok(());
             }
-            Control::Observe { pair: p } => pair(p),
-            Control::Register { plan, pair: p, trial, diff, .. } => {
-                let mut digests = pair(p);
-                digests.push(plan.clone());
-                digests.extend(trial.iter().chain(diff).cloned());
-                digests
-            }
-            Control::Plant { list, .. } => vec![list.clone()],
-            Control::Verdict { document, .. } => vec![document.clone()],
-            _ => Vec::new(),
+            control => objects_of(control).into_iter().cloned().collect(),
         };
         if seq == 0 {
             self.find(Outcome::Altered, &path, record.clone(), "it is not the genesis of this ledger");

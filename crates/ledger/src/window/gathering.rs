@@ -6,7 +6,7 @@ use lastcall_decision::{
     CheckResult, DAYS_BEYOND, DayCounts, DayTally, Expectation, PlanFacts, Problem, ReasonCode, Tallied,
     Tally, WindowInput, closed_days,
 };
-use lastcall_event::Day;
+use lastcall_event::{CallRecord, Day};
 
 use crate::days::DayStates;
 use crate::entry::Chunk;
@@ -221,7 +221,9 @@ impl<'a> Gathering<'a> {
         let tool = &self.subject.tool_id;
         let of_tool = |c: &&crate::tally::CallCount| *c.tool == **tool;
         let of_pair = |c: &&crate::tally::CallCount| {
-            *c.tool == **tool && c.contract.as_ref().is_none_or(|c| **c == *pair.current)
+            // under an unknown one of the tool's contracts: every pair has a row of it
+            let ours = |c: &str| c == &*pair.current || c.ends_with(CallRecord::UNKNOWN_CONTRACT);
+            *c.tool == **tool && c.contract.as_ref().is_none_or(|c| ours(c))
         };
         let mut rows: BTreeMap<Day, u64> = BTreeMap::new();
         for tally in chunk.tallies.iter().filter(|t| t.epoch == pair.epoch) {

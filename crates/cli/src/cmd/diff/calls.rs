@@ -40,7 +40,7 @@ pub fn read(path: &Path) -> anyhow::Result<Recorded> {
     let mut unread = 0u64;
     for file in files::list(path)? {
         let label = files::label(&file);
-        let read = files::for_each_record(&file, |bytes, number| {
+        let read = files::for_each_record(&file, false, |bytes, number| {
             let Some(bytes) = bytes else {
                 unread += 1; // too long
                 return;

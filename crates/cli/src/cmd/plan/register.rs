@@ -15,7 +15,7 @@ use lastcall_report::TryReport;
 
 use super::super::contract::load_registry;
 use super::super::ledger::{of_ledger, open};
-use super::super::try_calls::{Showing, Trial};
+use super::super::try_calls::{Reading, Showing, Trial};
 use super::plant::contracts;
 use super::{RegistryArg, observed_pair, read_text};
 use crate::ui::Exit;
@@ -182,7 +182,7 @@ fn trial(
         plan: Some(plan),
     };
     if let Some(calls) = &args.calls {
-        return trial.of_files(calls, None).map(Some);
+        return trial.of_files(calls, &Reading::of(None, None)?).map(Some);
     }
     match trial.of_ledger(ledger) {
         Ok(report) => Ok((report.calls > 0).then_some(report)),

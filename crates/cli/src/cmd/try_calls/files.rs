@@ -68,15 +68,20 @@ pub fn label(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// Gives each record of a file, with the number of its line, to `each`; `None` for one that is too long.
+/// Gives each record of a file, with the number of its line, to `each`; `None` for one that is too long. `framed`: a file
+/// of messages, each with its length before it.
 ///
 /// # Errors
 /// The file cannot be read, or not to its end.
-pub fn for_each_record(path: &Path, mut each: impl FnMut(Option<&[u8]>, u64)) -> io::Result<()> {
+pub fn for_each_record(
+    path: &Path,
+    framed: bool,
+    mut each: impl FnMut(Option<&[u8]>, u64),
+) -> io::Result<()> {
     let stdin = path.as_os_str() == "-";
     let reader = if stdin { LineReader::stdin()? } else { LineReader::open(path)? };
     let mut number = 0u64;
-    if plain_name(path).ends_with(".json") {
+    if plain_name(path).ends_with(".json") && !framed {
         let mut pieces = Pieces::new(reader.into_input());
         while let Some(piece) = pieces.next_piece()? {
             each((!piece.too_long).then_some(piece.bytes), piece.line);
@@ -89,11 +94,16 @@ pub fn for_each_record(path: &Path, mut each: impl FnMut(Option<&[u8]>, u64)) ->
         if number.is_multiple_of(1024) {
             bar.at(reader.consumed(), reader.total(), number);
         }
-        let Some(line) = reader.next_line()? else { break };
+        let line = if framed { reader.next_frame()? } else { reader.next_line()? };
+        let Some(line) = line else { break };
         number += 1;
+        if framed && !line.terminated {
+            let what = format!("it ends within message {number}");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
+        }
         if line.too_long {
             each(None, number);
-        } else if !line.bytes.iter().all(u8::is_ascii_whitespace) {
+        } else if framed || !line.bytes.iter().all(u8::is_ascii_whitespace) {
             each(Some(line.bytes), number);
         }
     }

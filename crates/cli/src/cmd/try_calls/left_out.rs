@@ -48,6 +48,7 @@ impl LeftOut {
     ) -> bool {
         if let (Some(current), Some(contract)) = (current, contract)
             && current != contract
+            && !contract.ends_with(CallRecord::UNKNOWN_CONTRACT)
         {
             self.other_contract += 1;
             return false;

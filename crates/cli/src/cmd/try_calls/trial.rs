@@ -8,12 +8,14 @@ use lastcall_compare::{PreparedPair, compare};
 use lastcall_contract::{Contract, Definition};
 use lastcall_decision::Plan;
 use lastcall_diff::same_but_for_text;
+use lastcall_event::source::{Decoder, Item, Message, Nobody};
 use lastcall_event::{CallRecord, Preset, Record, Text, calls_in, decode};
 use lastcall_ledger::Ledger;
 use lastcall_report::TryReport;
 
 use super::counts::{Counts, Showing, Told};
 use super::left_out::LeftOut;
+use super::reading::Reading;
 use super::{archive, files};
 
 /// What is tried, and how much of it is told.
@@ -73,14 +75,15 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// Nothing can be read, or no call is of the tool while there are others.
-    pub fn of_files(&self, path: &Path, preset: Option<Preset>) -> anyhow::Result<TryReport> {
+    pub fn of_files(&self, path: &Path, reading: &Reading) -> anyhow::Result<TryReport> {
         let mut seen = self.seen();
         let files = files::list(path)?;
         let (several, mut broken) = (files.len() > 1, Vec::new());
         for file in &files {
             let label = files::label(file);
-            let read =
-                files::for_each_record(file, |bytes, number| seen.record(bytes, preset, &label, number));
+            let read = files::for_each_record(file, reading.is_framed(), |bytes, number| {
+                seen.record(bytes, reading, &label, number);
+            });
             if let Err(error) = read {
                 if !several {
                     return Err(error).with_context(|| format!("cannot read {label}"));
@@ -105,7 +108,9 @@ impl Trial<'_> {
         let unread = broken.len() as u64;
         notes.extend(broken);
         if others > 0 {
-            notes.push(format!("{others} records are no calls (clock, coverage, loss)"));
+            notes.push(format!(
+                "{others} records are no calls (clock, coverage, loss, other spans or events)"
+            ));
         }
         notes.extend(self.foreign(foreign_rows));
         let undecodable = undecodable.values().map(|(n, _)| n).sum::<u64>() + unread;
@@ -221,13 +226,16 @@ impl Trial<'_> {
 }
 
 impl Seen<'_> {
-    fn record(&mut self, bytes: Option<&[u8]>, preset: Option<Preset>, label: &str, number: u64) {
+    fn record(&mut self, bytes: Option<&[u8]>, reading: &Reading, label: &str, number: u64) {
         let place = || format!("{label}:{number}");
         let Some(bytes) = bytes else {
             self.undecodable.entry("too_long").or_insert_with(|| (0, place())).0 += 1;
             return;
         };
-        let preset = preset.unwrap_or_else(|| Preset::sniff(bytes));
+        if let Some(decoder) = reading.decoder(bytes) {
+            return self.mapped(decoder, bytes, &place());
+        }
+        let preset = reading.preset(bytes);
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let inside = if preset == Preset::Provider { calls_in(text) } else { Vec::new() };
         if inside.is_empty() {
@@ -235,6 +243,21 @@ impl Seen<'_> {
         }
         for call in inside {
             self.line(call.as_bytes(), preset, &place());
+        }
+    }
+
+    /// A message that goes through a map: each record in it by itself.
+    fn mapped(&mut self, decoder: &Decoder, bytes: &[u8], place: &str) {
+        for (index, item) in decoder.decode(&Message::of(bytes), &Nobody).iter().enumerate() {
+            let place = if index == 0 { place.to_owned() } else { format!("{place}#{}", index + 1) };
+            match item {
+                Item::Record { text, .. } => self.line(text.as_bytes(), Preset::Native, &place),
+                Item::Other => self.others += 1,
+                Item::Dead { error, .. } => {
+                    let text = || format!("{place}: {}", error.message);
+                    self.undecodable.entry(error.code).or_insert_with(|| (0, text())).0 += 1;
+                }
+            }
         }
     }
 
