@@ -1,6 +1,8 @@
-//! Against real servers, with what networks do to them: a ledger in a bucket.
+//! Against real servers, with what networks do to them: a ledger in a bucket, records from a topic.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
+mod broker;
+mod kafka_record;
 mod s3_command;
 mod s3_store;

@@ -69,13 +69,26 @@ impl<'a> Committer<'a> {
         floor: Timestamp,
         now: Timestamp,
     ) -> Result<Append, LedgerError> {
+        self.begin_at(kind, location, control, floor, now, beginning(NextOffset(0), 1))
+    }
+
+    /// As [`Self::begin`], at a position of its own: a partition of a topic.
+    pub fn begin_at(
+        &self,
+        kind: SourceKind,
+        location: &str,
+        control: &ControlRef,
+        floor: Timestamp,
+        now: Timestamp,
+        progress: Progress,
+    ) -> Result<Append, LedgerError> {
         let body = PartitionBody::Genesis {
             source: self.source.clone(),
             partition: self.partition.0,
             source_kind: kind,
             location: location.to_owned(),
             control: control.clone(),
-            progress: beginning(NextOffset(0), 1),
+            progress,
             build: Build { lastcall: env!("CARGO_PKG_VERSION").to_owned(), comparator: COMPARATOR_VERSION },
         };
         chain::append(self.store, &self.chain, None, &self.writer, now, Some(floor), &body)

@@ -39,6 +39,21 @@ pub trait Judge: Send {
     }
 }
 
+/// Several recorders share one judge.
+impl<J: Judge + Sync> Judge for std::sync::Arc<J> {
+    fn pairs(&self) -> &[Pair] {
+        (**self).pairs()
+    }
+
+    fn judge(&self, call: &CallRecord<'_>, out: &mut Vec<Judged>) {
+        (**self).judge(call, out);
+    }
+
+    fn is_current(&self, pair: usize, stated: &str) -> bool {
+        (**self).is_current(pair, stated)
+    }
+}
+
 /// Why a pair of the control chain cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {

@@ -16,7 +16,7 @@ mod tallies;
 pub use commit::{Assigned, Committer};
 pub use judge::{Judge, Judged, PairError, Pairs};
 pub use mapped::{decoder, map_text};
-pub use recorder::Recorder;
+pub use recorder::{Recorder, beginning};
 pub use redact::{MARK, RedactionKey, Redactor};
 pub use run::{RunError, RunOptions, Stage, Summary, run_file, run_stdin};
 pub use step::{Action, Commit, Config, Incoming, Input, Limits, Random, RecordError, Spec};

@@ -23,6 +23,7 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::judge::Judged;
+use crate::redact::MARK;
 use crate::step::{Action, Commit, Config, Incoming, Input, Limits, Random, RecordError, Spec};
 use crate::tallies::Tallies;
 
@@ -115,6 +116,27 @@ impl Recorder {
         self.progress.as_ref().map(|p| p.next)
     }
 
+    /// Bytes that the open chunk holds in memory, about.
+    pub fn held(&self) -> usize {
+        self.calls.held() + self.results.held() + self.dead.held()
+    }
+
+    /// The control entry under which the next chunk opens.
+    pub fn control(&self) -> u64 {
+        self.next_config.as_ref().map_or(self.config.control.seq, |config| config.control.seq)
+    }
+
+    /// Whether a record's bytes are those that an entry names as its last; one whose hash was made with a key that is not
+    /// here cannot be told.
+    pub fn knows(&self, last: &LastRecord, bytes: &[u8]) -> bool {
+        let hash = xxh3_128(bytes);
+        match (&self.config.redactor, last.hash.starts_with(MARK)) {
+            (Some(redactor), true) => redactor.of_hash(hash) == last.hash,
+            (None, true) => true,
+            (_, false) => format!("{hash:032x}") == last.hash,
+        }
+    }
+
     /// Whether an append is in flight.
     pub fn in_flight(&self) -> bool {
         self.in_flight
@@ -154,6 +176,11 @@ impl Recorder {
                 self.barrier(next, prefix, read_through, is_final)?;
             }
             Input::Tick => {}
+            Input::Partitions(count) => {
+                if let Some(progress) = &mut self.progress {
+                    progress.partitions = progress.partitions.max(count);
+                }
+            }
             Input::Close => self.due |= self.open.is_some(),
             Input::Appended(answer) => match (answer, self.in_flight) {
                 (_, false) => return Err(self.out_of_order("an answer without an append")),
@@ -310,8 +337,7 @@ impl Recorder {
         self.due |= open.balance.read >= self.limits.records || open.tallies.cells() >= self.limits.cells;
         if open.raw_bytes - open.checked_at >= MEASURE {
             open.checked_at = open.raw_bytes;
-            let held = self.calls.held() + self.results.held() + self.dead.held();
-            self.due |= held >= self.limits.bytes;
+            self.due |= self.calls.held() + self.results.held() + self.dead.held() >= self.limits.bytes;
         }
     }
 
@@ -651,7 +677,7 @@ fn needs_heartbeat(
 }
 
 /// The progress of a partition that begins at an offset.
-pub(crate) fn beginning(next: NextOffset, partitions: i32) -> Progress {
+pub fn beginning(next: NextOffset, partitions: i32) -> Progress {
     Progress {
         next,
         partitions,

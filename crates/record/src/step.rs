@@ -106,6 +106,8 @@ pub enum Input<'a> {
         /// Nothing will ever follow.
         is_final: bool,
     },
+    /// The source has this many partitions now.
+    Partitions(i32),
     /// Time passed.
     Tick,
     /// Close what is open, however small: the end of the input, or of the process.

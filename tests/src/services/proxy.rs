@@ -43,6 +43,8 @@ pub struct Asked<'a> {
     pub path: &'a str,
     /// Whether it carries `If-None-Match`.
     pub conditional: bool,
+    /// The access key that signed it.
+    pub credential: Option<&'a str>,
 }
 
 type Choose = dyn Fn(&Asked) -> Fault + Send + Sync;
@@ -92,7 +94,9 @@ fn serve(mut client: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut words = head.lines().next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let conditional = head.to_ascii_lowercase().contains("\r\nif-none-match:");
-    let fault = (shared.choose)(&Asked { method, path, conditional });
+    let credential =
+        head.split_once("Credential=").and_then(|(_, rest)| rest.split_once('/')).map(|(key, _)| key);
+    let fault = (shared.choose)(&Asked { method, path, conditional, credential });
     let name = format!("{fault:?}").split('(').next().unwrap_or_default().to_owned();
     *shared.hits.lock().unwrap().entry(name).or_default() += 1;
     let forward = |conditional| forward(shared, method, &head, &body, conditional);

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use super::references::By;
 use super::{Outcome, Verifier};
 use crate::chain::Read;
-use crate::control::{Control, Pair};
+use crate::control::Control;
 use crate::error::LedgerError;
+use crate::export::held::objects_of;
 use crate::names::{self, Chain};
 use crate::state::ControlState;
 
@@ -107,8 +108,6 @@ impl Verifier<'_> {
     fn control_entry(&mut self, seq: u64, read: &Read<Control>) -> Result<(), LedgerError> {
         let path = Chain::Control.entry_path(seq);
         let record = Some(format!("control entry {seq}"));
-        let pair =
-            |p: &Pair| vec![p.current_digest.clone(), p.candidate_digest.clone(), p.config_digest.clone()];
         let digests = match &read.entry.body {
             Control::Genesis { ledger_id, clock } => {
                 let meta = self.ledger.meta();

@@ -1,0 +1,43 @@
+//! Committers: a few threads that write files and append entries, one append in flight a partition.
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
+
+use lastcall_ledger::Ledger;
+use lastcall_ledger::position::Partition;
+use lastcall_record::{Commit, Committer};
+
+use super::pulse::Pulse;
+use super::worker::{Recorded, ToWorker};
+use super::{Key, Stop};
+
+/// Something to be written.
+pub struct Job {
+    /// The partition.
+    pub key: Key,
+    /// Of which assignment.
+    pub generation: u64,
+    /// The files and the entry.
+    pub commit: Box<Commit>,
+    /// Who waits for the answer.
+    pub answer: Sender<ToWorker>,
+}
+
+/// Writes jobs until there are none any more. One of an assignment that is over is not written: its worker drops it.
+pub fn run(ledger: &Ledger, pulse: &Pulse, jobs: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { key, generation, commit, answer }) = job else { return };
+        if !pulse.allows(generation) {
+            continue;
+        }
+        let store = ledger.store();
+        let committer = Committer::new(&**store, &key.source, Partition(key.partition), ledger.writer());
+        let recorded = Recorded {
+            next: commit.body.progress().next.0,
+            balance: commit.body.chunk().map(|chunk| chunk.balance),
+        };
+        let done = committer.commit(&commit).map_err(Stop::from);
+        let _ = answer.send(ToWorker::Appended { key, generation, answer: done, recorded });
+    }
+}

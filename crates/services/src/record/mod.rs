@@ -1,0 +1,77 @@
+//! `lastcall-record`: trace events from topics into the ledger, each exactly once.
+//!
+//! ```text
+//! broker ─► reader (one thread, polls, never waits) ─► workers (recorders) ─► committers ─► ledger
+//!              ▲  │ assigns at the chains' tails            │
+//!              └──┴── lost races, positions ◄───────────────┘
+//! ```
+
+pub mod assign;
+pub mod commits;
+mod ends;
+pub mod follower;
+pub mod pulse;
+mod reader;
+mod service;
+pub mod worker;
+
+use std::fmt;
+use std::sync::Arc;
+
+use lastcall_ledger::LedgerError;
+use lastcall_record::{PairError, RecordError};
+use rdkafka::error::KafkaError;
+
+pub use service::{Options, Summary, run};
+
+/// One partition of one source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The source: a topic.
+    pub source: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.source, self.partition)
+    }
+}
+
+/// What ends the service.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A pair that this build cannot compare.
+    #[error(transparent)]
+    Pair(#[from] PairError),
+    /// A recorder.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The topic does not fit what was recorded.
+    #[error("{0}")]
+    Topic(String),
+    /// The broker.
+    #[error("{what}: {error}")]
+    Kafka {
+        /// What was asked.
+        what: String,
+        /// What librdkafka says.
+        error: KafkaError,
+    },
+    /// How the service was started.
+    #[error("{0}")]
+    Usage(String),
+    /// A thread ended that should not have.
+    #[error("{0} ended; this is a defect, please report it")]
+    Thread(&'static str),
+}
+
+impl From<KafkaError> for Stop {
+    fn from(error: KafkaError) -> Self {
+        Self::Kafka { what: "the broker".to_owned(), error }
+    }
+}

@@ -1,0 +1,200 @@
+//! Starts the threads of `lastcall-record`, and ends them.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lastcall_ledger::Ledger;
+use lastcall_ledger::control::SourceKind;
+use lastcall_ledger::entry::Balance;
+use lastcall_record::{Limits, RedactionKey};
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+
+use super::assign::{Assigner, From};
+use super::follower::Follower;
+use super::pulse::Pulse;
+use super::reader::{Context, Desk, Reader};
+use super::worker::{Recorded, Worker};
+use super::{Stop, commits, ends};
+use crate::kafka::Settings;
+use crate::kafka::topic::Observer;
+
+/// Committers a process: appends of different partitions go on beside each other.
+const COMMITTERS: usize = 4;
+
+/// How the service is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Brokers and librdkafka's settings.
+    pub settings: Settings,
+    /// The consumer group.
+    pub group: String,
+    /// For static membership.
+    pub instance: Option<String>,
+    /// The sources to record; all topics of the ledger if there is none.
+    pub sources: Vec<String>,
+    /// Where a source begins that nobody has recorded.
+    pub from: Option<From>,
+    /// Why a range that the topic no longer has may be passed over.
+    pub accept_gap: Option<String>,
+    /// The key of the ledger's redactions.
+    pub key: Option<RedactionKey>,
+    /// End when everything that was there is recorded.
+    pub once: bool,
+    /// When chunks close.
+    pub limits: Limits,
+    /// Bytes that open chunks may hold together.
+    pub budget: usize,
+    /// Workers.
+    pub workers: usize,
+    /// Between two looks at the ends of partitions and at the control chain.
+    pub look: Duration,
+}
+
+/// What a run added.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Chunks appended.
+    pub chunks: u64,
+    /// Heartbeats appended.
+    pub heartbeats: u64,
+    /// The balanced counts of what was added.
+    pub balance: Balance,
+    /// Appends that another recorder won.
+    pub lost: u64,
+    /// Assignments and revocations.
+    pub rebalances: u64,
+    /// Partitions at the end.
+    pub partitions: usize,
+}
+
+impl Summary {
+    pub(super) fn add(&mut self, recorded: &Recorded) {
+        match &recorded.balance {
+            Some(balance) => {
+                self.chunks += 1;
+                self.balance.add(balance);
+            }
+            None => self.heartbeats += 1,
+        }
+    }
+}
+
+/// Records until it is stopped, or, once, until everything that was there is recorded.
+///
+/// # Errors
+/// What ended it; nothing that was appended is lost by it.
+pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str)) -> Result<Summary, Stop> {
+    ledger.probe()?;
+    let follower = Arc::new(Follower::start(ledger, options.key.clone())?);
+    let observer = Arc::new(Observer::new(options.settings.plain())?);
+    let topics = topics(&follower, &observer, options)?;
+    let cluster = observer.cluster();
+    let session = Duration::from_millis(options.settings.session_ms());
+    let pulse = Arc::new(Pulse::new(session.mul_f64(0.8)));
+    let (to_reader, workers) = channel();
+    let (jobs, todo) = channel();
+    let todo = Mutex::new(todo);
+    let (seen, ends) = channel();
+    let (stop_ends, stopped) = channel::<()>();
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let number = options.workers.max(1);
+
+    std::thread::scope(|scope| {
+        let mut desks = Vec::new();
+        for _ in 0..number {
+            let (own, inbox) = channel();
+            let queued = Arc::new(AtomicUsize::new(0));
+            desks.push(Desk { inbox: own.clone(), queued: queued.clone() });
+            let worker = Worker {
+                inbox,
+                own,
+                commits: jobs.clone(),
+                reader: to_reader.clone(),
+                follower: follower.clone(),
+                limits: options.limits,
+                budget: options.budget / number,
+                queued,
+                pulse: pulse.clone(),
+                simulated: ledger.is_simulated(),
+            };
+            scope.spawn(move || worker.run());
+        }
+        drop((jobs, to_reader));
+        for _ in 0..COMMITTERS {
+            scope.spawn(|| commits::run(ledger, &pulse, &todo));
+        }
+        let (outside, owned) = (observer.clone(), keys.clone());
+        scope.spawn(move || ends::run(&outside, &owned, options.look, &seen, &stopped));
+        let assigner = Assigner {
+            ledger: ledger.clone(),
+            follower: follower.clone(),
+            observer: observer.clone(),
+            cluster,
+            from: options.from,
+            accept_gap: options.accept_gap.clone(),
+        };
+        let context = Context::new(assigner, desks, keys.clone());
+        let config = options.settings.consumer(&options.group, options.instance.as_deref());
+        let consumer = BaseConsumer::from_config_and_context(&config, context)?;
+        consumer.subscribe(&topics.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let reader = Reader {
+            consumer,
+            workers,
+            ends,
+            pulse: pulse.clone(),
+            once: options.once,
+            summary: Summary::default(),
+            say,
+        };
+        let done = reader.run(stop);
+        drop(stop_ends);
+        done
+    })
+}
+
+/// The topics to be read: registered, and there.
+fn topics(follower: &Follower, observer: &Observer, options: &Options) -> Result<Vec<String>, Stop> {
+    let current = follower.now();
+    let mut topics = Vec::new();
+    for name in &options.sources {
+        match current.source(name) {
+            Some(source) if source.kind == SourceKind::Topic => topics.push(name.clone()),
+            Some(_) => {
+                return Err(Stop::Usage(format!(
+                    "source `{name}` is no topic: `lastcall run` records files"
+                )));
+            }
+            None => {
+                return Err(Stop::Usage(format!(
+                    "source `{name}` is not registered: `lastcall ledger source LEDGER {name} --kind topic --role \
+                     mirrored-calls` does so"
+                )));
+            }
+        }
+    }
+    if options.sources.is_empty() {
+        let of_topics = current.sources().filter(|source| source.kind == SourceKind::Topic);
+        topics.extend(of_topics.map(|source| source.name.clone()));
+    }
+    if topics.is_empty() {
+        return Err(Stop::Usage(
+            "the ledger has no source that is a topic: `lastcall ledger source LEDGER TOPIC --kind topic --role \
+             mirrored-calls` registers one"
+                .to_owned(),
+        ));
+    }
+    for topic in &topics {
+        let asked = observer.partitions(topic);
+        let count = asked.map_err(|error| Stop::Kafka { what: format!("topic {topic}"), error })?;
+        if count.is_none() {
+            return Err(Stop::Topic(format!(
+                "there is no topic `{topic}` at {}, or it may not be read",
+                options.settings.brokers()
+            )));
+        }
+    }
+    Ok(topics)
+}
