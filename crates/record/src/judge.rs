@@ -49,6 +49,10 @@ impl<J: Judge + Sync> Judge for std::sync::Arc<J> {
         (**self).judge(call, out);
     }
 
+    fn tools(&self) -> &dyn Resolve {
+        (**self).tools()
+    }
+
     fn is_current(&self, pair: usize, stated: &str) -> bool {
         (**self).is_current(pair, stated)
     }

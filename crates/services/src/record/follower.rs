@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lastcall_event::Timestamp;
+use lastcall_event::source::Decoder;
 use lastcall_ledger::control::Pair;
 use lastcall_ledger::entry::ControlRef;
 use lastcall_ledger::redaction::Redaction;
 use lastcall_ledger::state::{ControlState, SourceInfo};
 use lastcall_ledger::{Ledger, LedgerError, names};
-use lastcall_record::{Config, Pairs, RedactionKey, Redactor};
+use lastcall_record::{Config, Pairs, RedactionKey, Redactor, RunError};
 
 use super::Stop;
 
@@ -110,6 +111,17 @@ impl Follower {
             return Err(LedgerError::altered(&place(), "it is not the entry that the record names").into());
         }
         Ok(current)
+    }
+
+    /// What reads a source's messages, if they go through a map.
+    ///
+    /// # Errors
+    /// The map is missing, altered, or none that this build can read.
+    pub fn decoder(&self, source: &SourceInfo) -> Result<Option<Decoder>, Stop> {
+        lastcall_record::decoder(&self.ledger, source).map_err(|error| match error {
+            RunError::Ledger(error) => Stop::Ledger(error),
+            other => Stop::Usage(other.to_string()),
+        })
     }
 
     /// The configuration of one source's recorders.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use lastcall_event::Timestamp;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::Message;
+use rdkafka::message::{Headers, Message};
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 
@@ -18,7 +18,7 @@ use super::assign::{Assigner, Start};
 use super::ends::Seen;
 use super::pulse::Pulse;
 use super::service::Summary;
-use super::worker::{Batch, FromWorker, Place, ToWorker};
+use super::worker::{Batch, FromWorker, Outer, Place, ToWorker};
 use super::{Key, Stop};
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
@@ -54,6 +54,8 @@ struct Owned {
     mark: Option<(i64, Timestamp)>,
     /// It was read to an end that was seen after it was assigned.
     complete: bool,
+    /// Its messages go through a map, which may read their keys and headers.
+    mapped: bool,
 }
 
 #[derive(Default)]
@@ -111,6 +113,16 @@ fn list<'a>(keys: impl IntoIterator<Item = &'a Key>) -> TopicPartitionList {
         tpl.add_partition(&key.source, key.partition);
     });
     tpl
+}
+
+fn outer(message: &impl Message) -> Outer {
+    let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
+    Outer {
+        key: message.key().map(<[u8]>::to_vec),
+        headers: headers
+            .map(|header| (header.key.to_owned(), header.value.unwrap_or_default().to_vec()))
+            .collect(),
+    }
 }
 
 impl Context {
@@ -177,6 +189,7 @@ impl Context {
                 at_end: false,
                 mark: None,
                 complete: false,
+                mapped: source.map.is_some(),
             };
             inner.owned.insert(key.clone(), owned);
             let source = Box::new(source.clone());
@@ -328,6 +341,7 @@ impl Reader {
             offset: message.offset(),
             time: message.timestamp().to_millis().map(Timestamp),
             end: owned.batch.bytes.len(),
+            outer: owned.mapped.then(|| Box::new(outer(message))),
         };
         owned.batch.records.push(place);
         if owned.batch.bytes.len() >= BATCH_BYTES || owned.batch.records.len() >= BATCH_RECORDS {

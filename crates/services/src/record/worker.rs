@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use lastcall_event::Timestamp;
+use lastcall_event::source::Header;
 use lastcall_ledger::chain::Append;
 use lastcall_ledger::entry::{Balance, LastRecord};
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
@@ -37,7 +38,6 @@ pub struct Batch {
 }
 
 /// Where a record of a batch stands.
-#[derive(Clone, Copy)]
 pub struct Place {
     /// Its offset.
     pub offset: i64,
@@ -45,6 +45,17 @@ pub struct Place {
     pub time: Option<Timestamp>,
     /// One past its last byte in the batch; a tombstone has none.
     pub end: usize,
+    /// Key and headers, where a map may read them.
+    pub outer: Option<Box<Outer>>,
+}
+
+/// What a message carries outside its value.
+#[derive(Default)]
+pub struct Outer {
+    /// The key.
+    pub key: Option<Vec<u8>>,
+    /// The headers, in order.
+    pub headers: Vec<(String, Vec<u8>)>,
 }
 
 /// What a worker is told.
@@ -281,7 +292,8 @@ impl Worker {
         };
         let config = self.follower.config(&self.follower.now(), &source)?;
         let random = Box::new(|to: &mut [u8]| fill_random(to).map_err(|e| e.to_string()));
-        let mut recorder = Recorder::new(spec, self.limits, config, random);
+        let decoder = self.follower.decoder(&source)?;
+        let mut recorder = Recorder::new(spec, self.limits, config, random).reading(decoder);
         let (tail, progress) = (start.assigned.tail, start.assigned.progress);
         recorder.step(Input::Assigned { tail, progress }, system_now())?;
         Ok(Held { generation, source, recorder, last: start.last, over: false })
@@ -307,12 +319,21 @@ impl Worker {
                     batch.key, place.offset
                 )));
             }
+            let headers: Vec<Header<'_>> = place
+                .outer
+                .iter()
+                .flat_map(|outer| &outer.headers)
+                .map(|(name, value)| Header { name, value })
+                .collect();
             let incoming = Incoming {
                 offset: Offset(place.offset),
                 next: NextOffset(place.offset.saturating_add(1)),
                 bytes,
+                key: place.outer.as_ref().and_then(|outer| outer.key.as_deref()),
+                headers: &headers,
                 length: bytes.len() as u64,
                 too_long: false,
+                cut_off: false,
                 prefix: None,
                 time: place.time,
             };
