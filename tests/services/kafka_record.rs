@@ -87,6 +87,7 @@ fn prepare(ledger: &Ledger) {
             source_kind: lastcall_ledger::control::SourceKind::Topic,
             preset: lastcall_event::Preset::default(),
             lateness_ms: 3_600_000,
+            map: None,
         })
         .unwrap();
     observe(ledger, &contract(OLD, 1), &contract(NEW, 2), &PairConfig::default());

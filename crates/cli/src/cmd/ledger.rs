@@ -279,6 +279,3 @@ fn init(dir: &Path, clock: Clock) -> anyhow::Result<Exit> {
     }
     Ok(Exit::Yes)
 }
-
-    Ok(Exit::Yes)
-}

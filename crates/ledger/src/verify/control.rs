@@ -108,7 +108,7 @@ impl Verifier<'_> {
     fn control_entry(&mut self, seq: u64, read: &Read<Control>) -> Result<(), LedgerError> {
         let path = Chain::Control.entry_path(seq);
         let record = Some(format!("control entry {seq}"));
-        let digests = match &read.entry.body {
+        let digests: Vec<Digest> = match &read.entry.body {
             Control::Genesis { ledger_id, clock } => {
                 let meta = self.ledger.meta();
                 let what = if *ledger_id != meta.id {
