@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-export LASTCALL_SIM_SEEDS ?= 3000
+export LASTCALL_SIM_SEEDS ?= 2000
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # What the demo builds: the command alone; CI sets what the tests have built already.
 DEMO_SCOPE ?= -p lastcall-cli
@@ -26,9 +26,12 @@ test: ## every test; LASTCALL_SIM_SEEDS simulated crashes
 	awk -v s=$$((SECONDS - start)) '/^test result:/ {p += $$4; f += $$6; i += $$8} \
 	  END {printf "tests: %d passed, %d failed, %d ignored in %d s (LASTCALL_SIM_SEEDS=%s)\n", p, f, i, s, ENVIRON["LASTCALL_SIM_SEEDS"]}' "$$log"
 
-prove: ## the same in release with 100,000 simulated crashes
+prove: ## the same in release with 100,000 simulated crashes, 200 in a folder, 20 over a bucket; both builds say the same
 	$(CARGO) build --workspace --all-targets --release
-	LASTCALL_BIN="$(TARGET)/release/lastcall" LASTCALL_SIM_SEEDS=100000 LASTCALL_PROVE=1 \
+	$(CARGO) build -p lastcall-cli
+	LASTCALL_BIN_DEBUG="$(TARGET)/debug/lastcall" LASTCALL_BIN_RELEASE="$(TARGET)/release/lastcall" \
+	LASTCALL_BIN="$(TARGET)/release/lastcall" LASTCALL_SIM_SEEDS=100000 LASTCALL_DISK_SEEDS=200 LASTCALL_S3_SEEDS=20 \
+	  LASTCALL_PROVE=1 \
 	  $(CARGO) test --workspace --release -- --nocapture
 
 lint: ## format, clippy, one arrow, no dangerous features, licences

@@ -175,6 +175,20 @@ fn every_command_does_over_a_bucket_what_it_does_on_a_disk() {
     );
     assert!(bench.run(bucket, &RUN).err.contains("nothing new"), "the same file again");
 
+    // An export from a bucket into a bucket and into a folder: the same verdict, to the byte.
+    for to in ["s3://books/export", "export"] {
+        let export = ["ledger", "export", bucket, "search", to, "--with-arguments"];
+        bench.ok(bucket, &export);
+        let asked = ["decide", "search", "--format", "json", "--dry-run", "--ledger"];
+        let [there, here] = [bucket, to].map(|ledger| bench.run(ledger, &[&asked[..], &[ledger]].concat()));
+        assert_eq!((there.code, there.out), (here.code, here.out), "{}{}", there.err, here.err);
+        let verified = bench.run(to, &["ledger", "verify", to]);
+        assert!(verified.code == 3 && verified.out.contains("exported is intact"), "{}", verified.out);
+        let again = bench.run(bucket, &export);
+        assert!(again.code == 2 && again.err.contains("nothing was changed"), "{}", again.err);
+        assert!(bench.run(to, &["run", "calls.jsonl", "--source", "x"]).err.contains("is an export of"));
+    }
+
     // Another prefix of the bucket is no ledger, and nothing was written there.
     let other = bench.run("s3://books/team", &["status"]);
     assert!(other.code != 0 && other.err.contains("s3://books/team is not a ledger"), "{}", other.err);

@@ -2,8 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod answers;
+pub mod chance;
 pub mod content;
+pub mod forge;
 pub mod services;
+pub mod stand_in;
+pub mod tamper;
 
 use std::path::PathBuf;
 use std::process::Command;

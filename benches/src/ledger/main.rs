@@ -2,10 +2,11 @@
 //! looked at after 1,000, 10,000 and 100,000 chunks. Figures in target/figures/ledger.json.
 //!
 //! `LASTCALL_BENCH_CHUNKS` makes it shorter (100,000), `LASTCALL_BENCH_RESULTS` says how many results are recounted
-//! (2,000,000).
+//! (2,000,000). What verify holds in memory is measured alone with `ledger verify`.
 
 mod record;
 mod store;
+mod verified;
 
 use std::path::Path;
 use std::process::Command;
@@ -23,10 +24,16 @@ use lastcall_ledger::position::Partition;
 use lastcall_ledger::store::MemoryStore;
 use lastcall_ledger::window::Record;
 use lastcall_ledger::{Ledger, LedgerClock};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use serde_json::{Value, json};
 
 use self::record::{CHUNKS_A_DAY, FIRST_DAY, Maker, SOURCE};
 use self::store::{Counted, Folder};
+
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Where in a day the record is looked at, in chunks.
 const AT: u64 = 136;
@@ -39,10 +46,19 @@ fn main() -> Result<()> {
     {
         return recount(Path::new(dir));
     }
+    if let [what, dir] = arguments.as_slice()
+        && what == "verify-one"
+    {
+        return verified::one(Path::new(dir));
+    }
+    if arguments.first().is_some_and(|what| what == "verify") {
+        return verified::measure(&mut json!({}));
+    }
     let most = number("LASTCALL_BENCH_CHUNKS", 100_000);
     let mut figures = json!({});
     growth(most, &mut figures)?;
     recounted(number("LASTCALL_BENCH_RESULTS", 2_000_000), &mut figures)?;
+    verified::measure(&mut figures)?;
     let file = Path::new("target/figures/ledger.json");
     std::fs::create_dir_all("target/figures")?;
     std::fs::write(file, serde_json::to_string_pretty(&figures)? + "\n")?;
@@ -58,6 +74,13 @@ fn set(figures: &mut Value, key: String, value: Value) {
     if let Some(map) = figures.as_object_mut() {
         map.insert(key, value);
     }
+}
+
+/// User and system time so far, seconds: what a busy machine does not change.
+fn cpu(who: UsageWho) -> Result<f64> {
+    let usage = getrusage(who)?;
+    let seconds = |t: TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 /// Grows one ledger and looks at it on the way.
@@ -96,14 +119,17 @@ fn growth(most: u64, figures: &mut Value) -> Result<()> {
 fn look(store: &MemoryStore, name: &str, chunks: u64, figures: &mut Value) -> Result<()> {
     let cost = |what: &str, work: &dyn Fn(Ledger) -> Result<()>, figures: &mut Value| -> Result<()> {
         let counted = Counted::new(Arc::new(store.clone()));
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), cpu(UsageWho::RUSAGE_SELF)?);
         work(Ledger::open_in(Arc::new(counted.clone()), "memory")?)?;
-        let seconds = start.elapsed().as_secs_f64();
+        let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu(UsageWho::RUSAGE_SELF)? - before);
         let (requests, bytes) = counted.counts();
-        println!("{chunks} chunks: {what}: {requests} requests, {bytes} bytes, {seconds:.3} s");
+        println!(
+            "{chunks} chunks: {what}: {requests} requests, {bytes} bytes, {seconds:.3} s, {cpu:.3} s of CPU"
+        );
         set(figures, format!("{what}_requests_{name}"), json!(requests));
         set(figures, format!("{what}_bytes_{name}"), json!(bytes));
         set(figures, format!("{what}_s_{name}"), json!(seconds));
+        set(figures, format!("{what}_cpu_s_{name}"), json!(cpu));
         if what == "decide" {
             set(figures, format!("requests_{name}"), json!(requests));
         }
@@ -162,10 +188,12 @@ fn recounted(results: u64, figures: &mut Value) -> Result<()> {
     let child = Command::new(std::env::current_exe()?).arg("recount").arg(dir).output()?;
     let seconds = start.elapsed().as_secs_f64();
     anyhow::ensure!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+    let cpu = cpu(UsageWho::RUSAGE_CHILDREN)?;
     let mib: u64 = String::from_utf8_lossy(&child.stdout).trim().parse().context("the child says its MiB")?;
-    println!("{results} results recounted, repeats taken out: {seconds:.1} s, {mib} MiB");
+    println!("{results} results recounted, repeats taken out: {seconds:.1} s ({cpu:.1} s of CPU), {mib} MiB");
     set(figures, "recount_results".to_owned(), json!(results));
     set(figures, "recount_s".to_owned(), json!(seconds));
+    set(figures, "recount_cpu_s".to_owned(), json!(cpu));
     set(figures, "recount_mib".to_owned(), json!(mib));
     std::fs::remove_dir_all(dir)?;
     Ok(())
@@ -175,9 +203,14 @@ fn recounted(results: u64, figures: &mut Value) -> Result<()> {
 fn recount(dir: &Path) -> Result<()> {
     let ledger = Ledger::open_in(Arc::new(Folder::new(dir)), &dir.display().to_string())?;
     verdicts(Record::from_genesis(ledger)?, None)?;
+    println!("{}", peak_mib());
+    Ok(())
+}
+
+/// This process's largest resident set (0 where the kernel does not tell).
+fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = peak.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    println!("{}", kib.unwrap_or(0) / 1024);
-    Ok(())
+    kib.unwrap_or(0) / 1024
 }

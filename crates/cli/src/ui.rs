@@ -40,6 +40,7 @@ impl Exit {
         }
         match error.chain().find_map(|e| e.downcast_ref::<LedgerError>()) {
             Some(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => Self::Error,
+            Some(LedgerError::LeftBehind { .. }) => Self::Insufficient,
             Some(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => Self::Away,
             _ => Self::Usage,
         }

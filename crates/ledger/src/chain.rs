@@ -87,7 +87,7 @@ pub fn read_entry<B: DeserializeOwned>(
     let path = chain.entry_path(seq);
     let Some(bytes) = store.get(&path)? else { return Ok(None) };
     let entry: Entry<B> = serde_json::from_slice(&bytes).map_err(|e| {
-        LedgerError::unreadable(&path, format!("{e}; it was altered, or written by a newer lastcall"))
+        LedgerError::unreadable(&path, format!("{e}; it was altered (`lastcall ledger verify` says), or written by a newer lastcall: take that one"))
     })?;
     if entry.seq != seq {
         return Err(LedgerError::altered(&path, format!("the entry says seq {}", entry.seq)));
@@ -200,8 +200,20 @@ pub fn read_tail_after<B: DeserializeOwned>(
     Ok(Some(read))
 }
 
-/// The last entry that stands, from one that does.
+/// The last entry that stands, from one that does; an error where another one stands behind it.
 fn gallop(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerError> {
+    let low = last_standing(store, chain, from)?;
+    // Two that stand do not prove that all between do: `read_from` and verify find holes further inside; nobody appends
+    // behind one that shows here.
+    let high = low.saturating_add(1);
+    if behind_a_hole(store, chain, high, high - from)?.is_some() {
+        return Err(LedgerError::Missing { place: chain.entry_path(high) });
+    }
+    Ok(low)
+}
+
+/// The last entry that stands, from one that does, whatever stands behind it.
+pub(crate) fn last_standing(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerError> {
     let stands = |seq: u64| -> Result<bool, LedgerError> { Ok(store.get(&chain.entry_path(seq))?.is_some()) };
     let (mut low, mut step) = (from, 1u64);
     while stands(low.saturating_add(step))? {
@@ -216,11 +228,6 @@ fn gallop(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerErro
         } else {
             high = middle;
         }
-    }
-    // Two that stand do not prove that all between do: `read_from` and verify find holes further inside; nobody appends
-    // behind one that shows here.
-    if behind_a_hole(store, chain, high, high - from)?.is_some() {
-        return Err(LedgerError::Missing { place: chain.entry_path(high) });
     }
     Ok(low)
 }

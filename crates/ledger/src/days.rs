@@ -3,7 +3,8 @@
 
 use lastcall_event::{Day, Timestamp};
 
-use crate::entry::Progress;
+use crate::control::Entry;
+use crate::entry::{PartitionBody, Progress};
 use crate::index::ClosedThrough;
 use crate::ledger::{LedgerClock, PartitionChain};
 use crate::position::Partition;
@@ -101,19 +102,8 @@ impl PartitionDays {
         }
         for read in &chain.entries {
             let progress = read.entry.body.progress();
-            let through = ReadThrough::of(progress, clock);
-            days.steps.push((read.entry.seq, through));
-            // In a system ledger no day closes before it is over, not even by `--final`.
-            let over = match clock {
-                LedgerClock::System => read.entry.at.day().plus(-1),
-                LedgerClock::Simulated => LAST_DAY,
-            };
-            let Some(day) = through.last_closed(lateness_ms).map(|day| day.min(over)) else { continue };
-            if days.closed.last().is_none_or(|c| c.through < day) {
-                let closed =
-                    ClosedThrough { through: day, seq: read.entry.seq, partitions: progress.partitions };
-                days.closed.push(closed);
-            }
+            days.steps.push((read.entry.seq, ReadThrough::of(progress, clock)));
+            days.closed.extend(closes(days.closed.last(), &read.entry, lateness_ms, clock));
         }
         days
     }
@@ -126,14 +116,7 @@ impl PartitionDays {
 
     /// The closed days as an index entry keeps them: runs with the same partition count are one.
     pub fn folded(&self) -> Vec<ClosedThrough> {
-        let mut out: Vec<ClosedThrough> = Vec::new();
-        for closed in &self.closed {
-            match out.last_mut() {
-                Some(last) if last.partitions == closed.partitions => *last = *closed,
-                _ => out.push(*closed),
-            }
-        }
-        out
+        merged(&self.closed)
     }
 
     /// The last day that is closed.
@@ -163,6 +146,36 @@ impl PartitionDays {
     pub fn read_through(&self) -> ReadThrough {
         self.steps.last().map_or(ReadThrough::Unknown, |(_, read)| *read)
     }
+}
+
+/// What a partition's entry closes beyond what was closed before it, if anything.
+pub(crate) fn closes(
+    last: Option<&ClosedThrough>,
+    entry: &Entry<PartitionBody>,
+    lateness_ms: i64,
+    clock: LedgerClock,
+) -> Option<ClosedThrough> {
+    let progress = entry.body.progress();
+    // In a system ledger no day closes before it is over, not even by `--final`.
+    let over = match clock {
+        LedgerClock::System => entry.at.day().plus(-1),
+        LedgerClock::Simulated => LAST_DAY,
+    };
+    let through = ReadThrough::of(progress, clock).last_closed(lateness_ms)?.min(over);
+    let more = last.is_none_or(|c| c.through < through);
+    more.then_some(ClosedThrough { through, seq: entry.seq, partitions: progress.partitions })
+}
+
+/// Runs with the same partition count as one, as an index entry keeps them.
+pub(crate) fn merged(closed: &[ClosedThrough]) -> Vec<ClosedThrough> {
+    let mut out: Vec<ClosedThrough> = Vec::new();
+    for closed in closed {
+        match out.last_mut() {
+            Some(last) if last.partitions == closed.partitions => *last = *closed,
+            _ => out.push(*closed),
+        }
+    }
+    out
 }
 
 /// Why a day is open.

@@ -28,6 +28,17 @@ pub enum LedgerError {
         /// The path.
         place: String,
     },
+    /// An export does not hold it.
+    #[error(
+        "{place} is not in this export of `{tool}`: it was left behind, or lost (`lastcall ledger verify` says which); \
+         the ledger that it came from has it"
+    )]
+    LeftBehind {
+        /// The path.
+        place: String,
+        /// The tool whose export it is.
+        tool: String,
+    },
     /// It cannot be read by this build.
     #[error("{place} cannot be read: {what}")]
     Unreadable {

@@ -3,12 +3,15 @@
 //!
 //! The name of a data file carries its chain and sequence number, and only the entry of that number may name it. So a
 //! file is garbage when that entry stands and does not name it: entries never change. A file whose entry does not stand
-//! yet may be in flight, and stays; so does whatever has another name.
+//! yet may be in flight, and stays; so does whatever has another name. A file of a compacted day is named by the daily
+//! facts that its index entry names; an older revision of a day stays, since an older index entry names it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::chain::Read;
 use crate::entry::FileKind;
 use crate::error::LedgerError;
+use crate::index::{self, IndexBody};
 use crate::ledger::Ledger;
 use crate::names::{self, Chain};
 use crate::position::Partition;
@@ -67,11 +70,13 @@ pub struct Collected {
 /// A chain is altered or incomplete: from such a record nothing is removed. Or the store failed; then what was removed
 /// is removed, and the rest is found the next time.
 pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<Collected, LedgerError> {
+    ledger.refuse_export()?;
     // The folders before the chains: what is appended in between is then seen as named.
     let mut paths = Vec::new();
     for kind in FileKind::ALL {
         paths.extend(ledger.store().list(kind.as_str())?);
     }
+    let day_files = ledger.store().list("days")?;
     let record = Known::read(ledger)?;
     let superseded = ledger.superseded()?;
     let mut found = Collected { deleted: delete, ..Collected::default() };
@@ -96,6 +101,14 @@ pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<C
             Sorted::Left(why) => found.left.push(Left { path, why: why.to_owned() }),
         }
     }
+    let mut days = Days::read(ledger)?;
+    for path in day_files {
+        match days.sort(ledger, &path)? {
+            Sorted::Named => found.kept += 1,
+            Sorted::Garbage(entry) => found.garbage.push(Garbage { path, why: Why::NotNamed { entry } }),
+            Sorted::Left(why) => found.left.push(Left { path, why: why.to_owned() }),
+        }
+    }
     if delete {
         for garbage in &found.garbage {
             each(&garbage.path);
@@ -109,6 +122,55 @@ enum Sorted {
     Named,
     Garbage(String),
     Left(&'static str),
+}
+
+const NO_SUCH_NAME: &str = "its name is not that of a data file: no lastcall wrote it";
+const IN_FLIGHT: &str = "the entry of its number does not stand yet: it may be in flight";
+
+/// What the index names.
+struct Days {
+    entries: Vec<Read<IndexBody>>,
+    named: HashSet<String>,
+    /// Entries whose own days are in `named`.
+    seen: HashSet<u64>,
+}
+
+impl Days {
+    /// Reads the index chain, and the days that its newest entry names.
+    fn read(ledger: &Ledger) -> Result<Self, LedgerError> {
+        let entries = index::entries(&**ledger.store())?;
+        let mut days = Self { entries, named: HashSet::new(), seen: HashSet::new() };
+        if let Some(newest) = days.entries.len().checked_sub(1) {
+            days.take_in(ledger, newest)?;
+        }
+        Ok(days)
+    }
+
+    fn take_in(&mut self, ledger: &Ledger, at: usize) -> Result<(), LedgerError> {
+        let Some(read) = self.entries.get(at).filter(|read| self.seen.insert(read.entry.seq)) else {
+            return Ok(());
+        };
+        let named = &mut self.named;
+        index::each_named_day(ledger, &read.entry.body, |_, entry, _| {
+            named.extend(entry.files.iter().map(|f| f.path.clone()));
+        })
+    }
+
+    fn sort(&mut self, ledger: &Ledger, path: &str) -> Result<Sorted, LedgerError> {
+        if self.named.contains(path) {
+            return Ok(Sorted::Named);
+        }
+        let Some(seq) = names::parse_day_path(path) else { return Ok(Sorted::Left(NO_SUCH_NAME)) };
+        let Some(at) = usize::try_from(seq).ok().filter(|at| *at < self.entries.len()) else {
+            return Ok(Sorted::Left(IN_FLIGHT));
+        };
+        // A revision that the newest entry does not name any more, or garbage: its own entry says which.
+        self.take_in(ledger, at)?;
+        Ok(match self.named.contains(path) {
+            true => Sorted::Named,
+            false => Sorted::Garbage(Chain::Index.entry_path(seq)),
+        })
+    }
 }
 
 /// What the chains name.
@@ -150,13 +212,12 @@ impl Known {
             return Sorted::Named;
         }
         let Some(name) = names::parse_data_path(path) else {
-            return Sorted::Left("its name is not that of a data file: no lastcall wrote it");
+            return Sorted::Left(NO_SUCH_NAME);
         };
-        let in_flight = "the entry of its number does not stand yet: it may be in flight";
         let Some((source, partition)) = name.chain else {
             return match name.seq <= self.control {
                 true => Sorted::Garbage(Chain::Control.entry_path(name.seq)),
-                false => Sorted::Left(in_flight),
+                false => Sorted::Left(IN_FLIGHT),
             };
         };
         match self.tails.get(&(source.to_owned(), partition)) {
@@ -164,7 +225,7 @@ impl Known {
             None if !self.sources.contains_key(source) => {
                 Sorted::Left("its source is not registered in this ledger")
             }
-            _ => Sorted::Left(in_flight),
+            _ => Sorted::Left(IN_FLIGHT),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::days::DayStates;
 use crate::entry::{Chunk, ControlRef, FileKind, FileRef, PartitionBody, Progress};
 use crate::erasure::{Followed, Standing, Superseded};
 use crate::error::LedgerError;
+use crate::export::{self, Mark, Sealed};
 use crate::index::{self, Folded, IndexBody};
 use crate::names::{self, Chain};
 use crate::position::Partition;
@@ -110,6 +111,8 @@ pub struct Ledger {
     meta: Meta,
     writer: String,
     place: String,
+    /// What it is an export of.
+    export: Option<Arc<Mark>>,
     followed: Arc<Mutex<Followed>>,
 }
 
@@ -185,16 +188,42 @@ impl Ledger {
         let meta: Meta =
             serde_json::from_slice(&bytes).map_err(|e| LedgerError::unreadable(names::META, e))?;
         if meta.format != FORMAT {
-            let what =
-                format!("its format is {}, this build reads {FORMAT}; take a newer lastcall", meta.format);
+            let next = if meta.format > FORMAT { "take a newer lastcall" } else { "no lastcall wrote that" };
+            let what = format!("its format is {}, this build reads {FORMAT}; {next}", meta.format);
             return Err(LedgerError::unreadable(names::META, what));
         }
-        Self::over(store, meta, place)
+        let Some(mark) = export::read_mark(&*store)? else { return Self::over(store, meta, place) };
+        let store = Arc::new(Sealed::new(store, &mark.tool));
+        Ok(Self { export: Some(Arc::new(mark)), ..Self::over(store, meta, place)? })
     }
 
     fn over(store: Arc<dyn Store>, meta: Meta, place: &str) -> Result<Self, LedgerError> {
         let (writer, place) = (random_hex(16)?, place.to_owned());
-        Ok(Self { store, meta, writer, place, followed: Arc::default() })
+        Ok(Self { store, meta, writer, place, export: None, followed: Arc::default() })
+    }
+
+    /// What it is an export of; `None`: it is the ledger itself.
+    pub fn export(&self) -> Option<&Mark> {
+        self.export.as_deref()
+    }
+
+    /// Refuses what would change it, where it is an export.
+    pub(crate) fn refuse_export(&self) -> Result<(), LedgerError> {
+        let Some(mark) = &self.export else { return Ok(()) };
+        Err(LedgerError::Refused(format!(
+            "{} is an export of `{}`, and nothing in an export is changed; give the command the ledger that it came from",
+            self.place, mark.tool
+        )))
+    }
+
+    /// In an export, what is missing may have been left behind.
+    fn left_behind(&self, error: LedgerError) -> LedgerError {
+        match (error, &self.export) {
+            (LedgerError::Missing { place }, Some(mark)) => {
+                LedgerError::LeftBehind { place, tool: mark.tool.clone() }
+            }
+            (error, _) => error,
+        }
     }
 
     /// The ledger's description.
@@ -364,7 +393,9 @@ impl Ledger {
     /// An object; its digest is checked.
     pub fn object(&self, digest: &Digest) -> Result<Vec<u8>, LedgerError> {
         let path = names::object_path(digest);
-        let Some(bytes) = self.store.get(&path)? else { return Err(LedgerError::Missing { place: path }) };
+        let Some(bytes) = self.store.get(&path)? else {
+            return Err(self.left_behind(LedgerError::Missing { place: path }));
+        };
         if Digest::of(&bytes) != *digest {
             return Err(LedgerError::altered(&path, "its SHA-256 is not its name"));
         }
@@ -418,7 +449,7 @@ impl Ledger {
 
     /// The bytes of a data file; length and digest are checked.
     pub fn file(&self, file: &FileRef) -> Result<Bytes, LedgerError> {
-        files::checked(&*self.store, file)
+        files::checked(&*self.store, file).map_err(|error| self.left_behind(error))
     }
 
     /// Calls `each` with every row of the chunk's results; the file's digest is checked before the first.
@@ -435,7 +466,7 @@ impl Ledger {
     /// Calls `each` with every call of the chunk that was not erased and did not expire. Personal data.
     pub fn for_each_call(&self, chunk: &Chunk, mut each: impl FnMut(CallRow)) -> Result<(), LedgerError> {
         for file in chunk.files.iter().filter(|f| f.kind == FileKind::Calls) {
-            let Some((file, bytes)) = self.standing_bytes(file)? else { continue };
+            let Some((file, bytes)) = self.calls_bytes(file)? else { continue };
             calls::for_each_row(&file.path, bytes, |row| {
                 each(row);
                 Ok(())
@@ -474,8 +505,28 @@ impl Ledger {
         self.superseded()?.standing(named)
     }
 
+    /// The calls that are left of a file that a chunk names. In an export those of its tool, under that file's name: their
+    /// commitments prove them, which `verify` checks.
+    fn calls_bytes(&self, named: &FileRef) -> Result<Option<(FileRef, Bytes)>, LedgerError> {
+        let Some(mark) = &self.export else { return self.standing_bytes(named) };
+        if !mark.with_arguments {
+            return Err(self.left_behind(LedgerError::Missing { place: named.path.clone() }));
+        }
+        self.exported_calls(named)
+    }
+
+    /// In an export with arguments: the file with its tool's calls that stands under the name of one that a chunk names;
+    /// `None`: there is none. Length and digest are those of the file that stands there, its rows are not counted.
+    pub fn exported_calls(&self, named: &FileRef) -> Result<Option<(FileRef, Bytes)>, LedgerError> {
+        let found = self.store.get(&named.path)?;
+        Ok(found.map(|bytes| {
+            let (sha256, length) = (Digest::of(&bytes), bytes.len() as u64);
+            (FileRef { sha256, bytes: length, ..named.clone() }, bytes)
+        }))
+    }
+
     /// The file that stands in the place of one that a chunk names, with its bytes; `None`: nothing is left.
-    fn standing_bytes(&self, named: &FileRef) -> Result<Option<(FileRef, Bytes)>, LedgerError> {
+    pub(crate) fn standing_bytes(&self, named: &FileRef) -> Result<Option<(FileRef, Bytes)>, LedgerError> {
         let mut standing = self.standing(named)?;
         loop {
             let Some(file) = standing.file else { return Ok(None) };
@@ -532,12 +583,8 @@ pub(crate) fn check_following(
     Ok(())
 }
 
-/// Why an entry cannot follow another.
-pub(crate) fn breaks(before: Option<&PartitionBody>, body: &PartitionBody) -> Option<&'static str> {
-    breaks_after(before.map(|body| (body.progress(), body.control().seq)), body)
-}
-
-fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
+/// Why an entry cannot follow another, of which it is known where the partition stood and which control entry it named.
+pub(crate) fn breaks_after(before: Option<(&Progress, u64)>, body: &PartitionBody) -> Option<&'static str> {
     let is_genesis = matches!(body, PartitionBody::Genesis { .. });
     let Some((was, control)) = before else {
         return (!is_genesis).then_some("a partition chain begins with its genesis");

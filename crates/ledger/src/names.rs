@@ -36,6 +36,18 @@ impl Chain {
         Self::Partition { source: source.to_owned(), partition }
     }
 
+    /// Reads a chain's name, as it stands in verdicts; `None`: no chain has that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "control" => Some(Self::Control),
+            "index" => Some(Self::Index),
+            _ => {
+                let (source, partition) = name.rsplit_once('/')?;
+                Some(Self::partition(source, Partition(partition.parse().ok()?)))
+            }
+        }
+    }
+
     /// The path of one entry.
     pub fn entry_path(&self, seq: u64) -> String {
         match self {
@@ -56,6 +68,11 @@ impl std::fmt::Display for Chain {
             Self::Partition { source, partition } => write!(f, "{source}/{}", partition.0),
         }
     }
+}
+
+/// The path of the signature of an index entry.
+pub fn signature_path(seq: u64) -> String {
+    format!("chains/index/{seq:020}.sig")
 }
 
 /// The name of a source as part of a path.
@@ -112,11 +129,7 @@ pub fn parse_data_path(path: &str) -> Option<Named<'_>> {
     let name = path.rsplit_once('/')?.1.strip_suffix(".parquet")?;
     let (rest, nonce) = name.rsplit_once('-')?;
     let (rest, seq) = rest.rsplit_once('-')?;
-    let hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    if nonce.len() != 16 || !hex(nonce) || seq.len() != 20 || !seq.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let seq = seq.parse().ok()?;
+    let seq = parse_seq(seq).filter(|_| is_nonce(nonce))?;
     if rest == "control" {
         return Some(Named { chain: None, seq });
     }
@@ -127,6 +140,27 @@ pub fn parse_data_path(path: &str) -> Option<Named<'_>> {
 /// The path of a file of compacted results: one tool under one epoch on one day, and the index entry that names it.
 pub fn day_path(day: Day, tool: &str, epoch: &Digest, seq: u64, nonce: &str) -> String {
     format!("days/{day}/{}/{}/{seq:020}-{nonce}.parquet", short(tool), epoch.hex())
+}
+
+/// The index entry that a file of compacted results belongs to, by its name; `None`: it is no such name.
+pub fn parse_day_path(path: &str) -> Option<u64> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let ["days", day, _, epoch, name] = parts.as_slice() else { return None };
+    let (seq, nonce) = name.strip_suffix(".parquet")?.split_once('-')?;
+    let known = Day::parse(day).is_some() && epoch.len() == 64 && is_hex(epoch) && is_nonce(nonce);
+    if known { parse_seq(seq) } else { None }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_nonce(text: &str) -> bool {
+    text.len() == 16 && is_hex(text)
+}
+
+fn parse_seq(text: &str) -> Option<u64> {
+    (text.len() == 20 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
 /// A name of any length as one part of a path: long ones are cut and told apart by their digest.
@@ -158,6 +192,19 @@ mod tests {
             ["calls/x.parquet", "calls/control-1-0123456789abcdef.parquet", "calls/a-b-7-8.parquet", "x"]
         {
             assert_eq!(parse_data_path(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_day_file_says_which_index_entry_names_it() {
+        let nonce = "0123456789abcdef";
+        for tool in ["search", "a/b-7", "days"] {
+            let path = day_path(Day(20_605), tool, &Digest::of(b"e"), 41, nonce);
+            assert_eq!(parse_day_path(&path), Some(41), "{path}");
+            assert_eq!(parse_day_path(&path.replace("days/", "calls/")), None);
+            assert_eq!(parse_day_path(&path.replace("2026", "2o26")), None);
+            assert_eq!(parse_day_path(&path.replace(nonce, "x")), None);
+            assert_eq!(parse_day_path(&path.replace(".parquet", ".parquet#1")), None);
         }
     }
 

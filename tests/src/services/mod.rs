@@ -2,3 +2,4 @@
 
 pub mod moto;
 pub mod proxy;
+pub mod python;

@@ -1,14 +1,14 @@
-//! A real S3 server: Python's moto in an environment of its own, which the test installs by itself from the package
-//! index and keeps under `target/`. It says so when it skips.
+//! A real S3 server: Python's moto.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-const MOTO: &str = "moto[server]==5.2.5";
+use super::python::{self, Environment};
+
+const MOTO: Environment = Environment { name: "moto-5.2.5", packages: &["moto[server]==5.2.5"] };
 
 /// Ends with this process, however that ends: its standard input is then closed.
 const SERVE: &str = "
@@ -76,19 +76,18 @@ impl Moto {
             vec!["-c".to_owned(), file("cert.pem"), "-k".to_owned(), file("key.pem")]
         })?;
         let address = moto.address.to_string();
-        ran(Command::new(python().unwrap()).args(["-c", SECURE_BUCKET, &address, bucket, &file("ca.pem")]));
+        ran(Command::new(python::environment(MOTO, "no S3 server to test against")?).args([
+            "-c",
+            SECURE_BUCKET,
+            &address,
+            bucket,
+            &file("ca.pem"),
+        ]));
         Some(moto)
     }
 
     fn start_with(arguments: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
-        let python = match python() {
-            Ok(python) => python,
-            Err(why) if std::env::var("LASTCALL_SERVICES").is_ok_and(|v| v == "required") => panic!("{why}"),
-            Err(why) => {
-                eprintln!("SKIPPED: no S3 server to test against: {why}");
-                return None;
-            }
-        };
+        let python = python::environment(MOTO, "no S3 server to test against")?;
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address: SocketAddr = ([127, 0, 0, 1], port).into();
         let child = Command::new(&python)
@@ -129,39 +128,4 @@ impl Drop for Moto {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The environment's Python, installed at the first call.
-fn python() -> Result<PathBuf, String> {
-    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    INSTALLED.get_or_init(install).clone()
-}
-
-fn install() -> Result<PathBuf, String> {
-    // target/<profile>/deps/<test> → target/tmp
-    let test = std::env::current_exe().map_err(|e| e.to_string())?;
-    let target = test.ancestors().nth(3).ok_or("the test lies in no target folder")?;
-    let folder = target.join("tmp/moto-5.2.5");
-    std::fs::create_dir_all(target.join("tmp")).map_err(|e| e.to_string())?;
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let done = folder.join("installed");
-    if done.is_file() {
-        return Ok(python);
-    }
-    let _ = std::fs::remove_dir_all(&folder);
-    let run = |command: &mut Command, what: &str| match command.stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            Err(format!("{what} failed: {}", said.lines().last().unwrap_or_default()))
-        }
-        Err(error) => Err(format!("{what}: {error}")),
-    };
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder), "python3 -m venv")?;
-    run(
-        Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", MOTO]),
-        "pip install moto[server]",
-    )?;
-    std::fs::write(done, MOTO).map_err(|e| e.to_string())?;
-    Ok(python)
 }

@@ -74,6 +74,9 @@ enum Format {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let ledger = open(&args.ledger)?;
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
+    if let Some(tool) = &args.tool {
+        super::ledger::only_exported(&record.ledger, tool)?;
+    }
     let subjects = chosen(&record, &args)?;
     let question = match args.question {
         QuestionArg::Cutover => Question::Cutover,
@@ -81,7 +84,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         QuestionArg::Delete => Question::Delete,
     };
     let mut verdicts = answers(&record, &subjects, question)?;
-    if !args.dry_run && question == Question::Cutover {
+    if let (Some(mark), false) = (record.ledger.export(), args.dry_run) {
+        tell!("an export of `{}`: the verdict is not recorded in it", mark.tool);
+    } else if !args.dry_run && question == Question::Cutover {
         for verdict in &verdicts {
             append(&record, verdict)?;
         }

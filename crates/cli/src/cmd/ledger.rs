@@ -1,21 +1,23 @@
-//! `lastcall ledger init | source | redact | verify | compact | head | files | erase | expire | gc`: the record itself.
+//! `lastcall ledger init | source | redact | verify | compact | keygen | head | export | show | files | erase | expire |
+//! gc`: the record itself.
 
 mod compact;
 mod erase;
+mod export;
+mod files;
 mod gc;
 pub mod redaction;
+mod show;
+mod sign;
+mod verify;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use lastcall_contract::Digest;
 use lastcall_event::Preset;
 use lastcall_ledger::control::{Control, Role, SourceKind};
-use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::store::Location;
-use lastcall_ledger::verify::{Outcome, Verification, verify_with};
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
-use serde_json::json;
 
 use redaction::RedactionArgs;
 
@@ -86,50 +88,48 @@ enum Command {
         none: bool,
     },
     /// Check every chain, file and count.
-    #[command(after_help = "Examples:\n  lastcall ledger verify ledger\n  \
-        lastcall ledger verify ledger --head $(cat kept-head)\n\n\
-        With a head that was kept elsewhere, nothing before it can have been removed or written anew unseen.\n\
-        Exit codes: 0 intact, 1 altered or truncated, 3 incomplete or cannot check.")]
-    Verify {
-        /// The ledger: a folder, or s3://BUCKET/PREFIX.
-        dir: PathBuf,
-        /// A head that was kept elsewhere, as `lastcall ledger head` prints it.
-        #[arg(long, value_name = "DIGEST", value_parser = head_digest)]
-        head: Option<Digest>,
-        /// How to answer.
-        #[arg(long, value_enum, default_value = "text")]
-        format: Format,
-    },
+    Verify(verify::Args),
     /// Fold closed days into compacted files and daily facts, so that reading stays as quick as on the first day.
     #[command(after_help = "Example: lastcall ledger compact ledger\n\n\
         It changes no answer, and may run at any time, beside recorders and beside itself. With nothing new it writes\n\
-        nothing.")]
+        nothing.\n\n\
+        Signed: lastcall ledger compact ledger --key head.key")]
     Compact {
         /// The ledger.
         dir: PathBuf,
+        /// Sign the newest index entry with this key (see `keygen`).
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
+    },
+    /// Make a key that heads are signed with.
+    #[command(
+        after_help = "Example: lastcall ledger keygen head.key && lastcall ledger compact ledger --key head.key\n\n\
+        The private key goes to FILE, which only its owner can read, and is never printed; the public key to FILE.pub.\n\
+        Keep FILE where the ledger's owners cannot read it, and FILE.pub where they cannot write."
+    )]
+    Keygen {
+        /// Where the private key is written; nothing must stand there.
+        file: PathBuf,
     },
     /// Print the head: the digest of the newest index entry, to be kept elsewhere.
-    #[command(after_help = "Example: lastcall ledger head ledger > kept-head\n\n\
-        Exit codes: 0 printed, 3 the ledger has no index yet (`lastcall ledger compact` writes one).")]
-    Head {
-        /// The ledger: a folder, or s3://BUCKET/PREFIX.
-        dir: PathBuf,
-        /// How to answer.
-        #[arg(long, value_enum, default_value = "text")]
-        format: Format,
-    },
+    Head(sign::HeadArgs),
+    /// Copy what one tool's verdicts rest on into a small ledger of its own.
+    Export(export::ExportArgs),
+    /// Show what a ledger holds: a summary, or result by result as JSON Lines with hashes.
+    Show(show::ShowArgs),
     /// List exactly the committed data files, for DuckDB, Polars, Spark or ClickHouse.
     #[command(after_help = "Example: lastcall ledger files ledger --kind results\n\n\
-        A glob over results/ would also read files that no entry names (of a run that was stopped).")]
+        A glob over results/ would also read files that no entry names (of a run that was stopped). Of compacted days\n\
+        (kind days) the newest revision alone is listed: days repeat what results say, with repeats taken out.")]
     Files {
         /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// Only files of this kind.
         #[arg(long, value_enum)]
-        kind: Option<KindArg>,
+        kind: Option<files::KindArg>,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
@@ -202,13 +202,6 @@ impl From<PresetArg> for Preset {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum KindArg {
-    Calls,
-    Results,
-    Dead,
-}
-
 /// How answers are printed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -234,10 +227,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Erase(args) => erase::run_erase(&args),
         Command::Expire(args) => erase::run_expire(&args),
         Command::Gc { dir, delete, format } => gc::run(&dir, delete, format),
-        Command::Verify { dir, head, format } => check(&dir, head.as_ref(), format),
-        Command::Head { dir, format } => show_head(&dir, format),
-        Command::Compact { dir, format } => compact::run(&dir, format),
-        Command::Files { dir, kind, format } => files(&dir, kind, format),
+        Command::Verify(args) => verify::run(&args),
+        Command::Keygen { file } => sign::keygen(&file),
+        Command::Head(args) => sign::head(&args),
+        Command::Compact { dir, key, format } => compact::run(&dir, key.as_deref(), format),
+        Command::Export(args) => export::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Files { dir, kind, format } => files::run(&dir, kind, format),
     }
 }
 
@@ -248,6 +244,24 @@ pub fn open(place: &Path) -> anyhow::Result<Ledger> {
 
 fn location(place: &Path) -> anyhow::Result<Location> {
     Location::of(place).map_err(|what| with_exit(Exit::Usage, what))
+}
+
+/// Refuses a tool that an export does not hold.
+///
+/// # Errors
+/// The ledger is the export of another tool.
+pub fn only_exported(ledger: &Ledger, tool: &str) -> anyhow::Result<()> {
+    match ledger.export() {
+        Some(mark) if mark.tool != tool => Err(with_exit(
+            Exit::Usage,
+            format!(
+                "{} is an export of `{}`: what `{tool}` rests on was left behind; ask the ledger that it came from",
+                ledger.place(),
+                mark.tool
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// An error of a ledger with the exit code that it asks for.
@@ -301,100 +315,5 @@ fn source(
         })
         .map_err(of_ledger)?;
     println!("source `{name}` is registered (control entry {seq})");
-    Ok(Exit::Yes)
-}
-
-/// Reads a head as it is given on the command line.
-fn head_digest(text: &str) -> Result<Digest, String> {
-    Digest::parse(text.trim()).ok_or_else(|| {
-        "a head is `sha256:` and 64 hex digits, as `lastcall ledger head DIR` prints it".to_owned()
-    })
-}
-
-/// Prints the head alone, so that it can be kept elsewhere.
-fn show_head(dir: &Path, format: Format) -> anyhow::Result<Exit> {
-    let ledger = open(dir)?;
-    let Some(head) = ledger.head().map_err(of_ledger)? else {
-        tell!(
-            "the ledger has no index yet, so it has no head; `lastcall ledger compact {}` writes one",
-            dir.display()
-        );
-        return Ok(Exit::Insufficient);
-    };
-    let (seq, at) = (head.entry.seq, head.entry.at.to_string());
-    match format {
-        Format::Json => println!("{}", json!({ "head": head.digest, "seq": seq, "at": at })),
-        Format::Text => println!("{}", head.digest),
-    }
-    Ok(Exit::Yes)
-}
-
-fn check(dir: &Path, head: Option<&Digest>, format: Format) -> anyhow::Result<Exit> {
-    let ledger = open(dir)?;
-    let bar = super::run::progress::spinner("verifying");
-    let report = verify_with(&ledger, head, &mut |path| bar.message(path)).map_err(of_ledger)?;
-    bar.clear();
-    match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),
-        Format::Text => print!("{}", text(&report)),
-    }
-    Ok(match report.outcome {
-        Outcome::Intact => Exit::Yes,
-        Outcome::Altered | Outcome::Truncated => Exit::No,
-        Outcome::Incomplete | Outcome::CannotCheck => Exit::Insufficient,
-    })
-}
-
-fn text(report: &Verification) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::new();
-    for finding in &report.findings {
-        let record = finding.record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
-        let _ = writeln!(out, "{}: {}{record}: {}", finding.outcome.as_str(), finding.place, finding.what);
-    }
-    for chain in &report.chains {
-        let tail = chain.tail.as_ref().map(|d| format!(", tail {d}")).unwrap_or_default();
-        let _ = writeln!(out, "chain {}: {} entries{tail}", chain.chain, chain.entries);
-    }
-    let gone = if report.gone.is_empty() { String::new() } else { format!(", {}", report.gone) };
-    let _ = writeln!(
-        out,
-        "{}{gone}: {} entries, {} objects, {} files, {} rows, {} bytes checked",
-        report.outcome.as_str(),
-        report.entries,
-        report.objects,
-        report.files,
-        report.rows,
-        report.bytes
-    );
-    let _ = writeln!(out, "{}", report.not_excluded);
-    out
-}
-
-fn files(dir: &Path, kind: Option<KindArg>, format: Format) -> anyhow::Result<Exit> {
-    let place = location(dir)?;
-    let ledger = Ledger::open_at(&place).map_err(of_ledger)?;
-    let kind = kind.map(|kind| match kind {
-        KindArg::Calls => FileKind::Calls,
-        KindArg::Results => FileKind::Results,
-        KindArg::Dead => FileKind::Dead,
-    });
-    let mut listed = Vec::new();
-    let superseded = ledger.superseded().map_err(of_ledger)?;
-    for chain in ledger.partitions().map_err(of_ledger)? {
-        for (_, chunk) in chain.chunks() {
-            for file in chunk.files.iter().filter(|f| kind.is_none_or(|k| k == f.kind)) {
-                listed.extend(superseded.standing(file).map_err(of_ledger)?.file);
-            }
-        }
-    }
-    match format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&json!({ "files": listed }))?),
-        Format::Text => {
-            for file in &listed {
-                println!("{}", place.file(&file.path));
-            }
-        }
-    }
     Ok(Exit::Yes)
 }

@@ -59,6 +59,9 @@ struct Line {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let ledger = open(&args.ledger)?;
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
+    if let Some(tool) = &args.tool {
+        super::ledger::only_exported(&record.ledger, tool)?;
+    }
     let all = record.subjects();
     match &args.tool {
         Some(tool) => one(&record, &subject(&all, tool, args.cohort.as_deref())?, args.format),

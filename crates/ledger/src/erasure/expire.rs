@@ -64,6 +64,7 @@ impl From<LedgerError> for Stop {
 /// # Errors
 /// The ledger cannot be read or written; what was not appended did not happen.
 pub fn expire(ledger: &Ledger, expiry: &Expiry) -> Result<Expired, LedgerError> {
+    ledger.refuse_export()?;
     if let Some(now) = ledger.now()?
         && expiry.before > now.day()
     {

@@ -82,6 +82,7 @@ impl From<LedgerError> for Stop {
 /// The selection is empty, the reason names an id, or the ledger cannot be read or written; what was not appended did
 /// not happen.
 pub fn erase(ledger: &Ledger, request: &Request) -> Result<Erased, LedgerError> {
+    ledger.refuse_export()?;
     let selection = &request.selection;
     if selection.is_empty() || selection.ids().any(str::is_empty) {
         let what = "nothing to erase: name call ids, sessions or agents, none of them empty";
@@ -130,6 +131,21 @@ impl Work<'_> {
     /// What is superseded is read after the state under which the entry will stand, so it may be newer, never older; if
     /// it is newer, that place is taken, and all of this is done again.
     fn candidates(&mut self) -> Result<Vec<(FileRef, u64)>, LedgerError> {
+        loop {
+            match self.standing() {
+                Err(error) if self.is_overtaken(&error)? => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Whether a file is missing because another one superseded it, and `gc` removed it, since it was found to stand.
+    fn is_overtaken(&self, error: &LedgerError) -> Result<bool, LedgerError> {
+        let LedgerError::Missing { place } = error else { return Ok(false) };
+        Ok(self.ledger.superseded()?.by(place).is_some())
+    }
+
+    fn standing(&mut self) -> Result<Vec<(FileRef, u64)>, LedgerError> {
         let (mut files, mut chunks) = (Vec::new(), 0);
         let superseded = self.ledger.superseded()?;
         for chain in self.ledger.partitions()? {
@@ -208,6 +224,15 @@ impl Work<'_> {
 
     /// Writes what is to stand in the place of the files that hold something, under the entry after `state`'s last.
     fn rewrite(&mut self, state: &ControlState) -> Result<Vec<Replaced>, LedgerError> {
+        loop {
+            match self.rewrite_standing(state) {
+                Err(error) if self.is_overtaken(&error)? => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn rewrite_standing(&mut self, state: &ControlState) -> Result<Vec<Replaced>, LedgerError> {
         let seq = state.tail().map_or(0, |tail| tail.seq.saturating_add(1));
         let (mut files, mut written) = (Vec::new(), 0);
         for (old, _) in self.candidates()? {

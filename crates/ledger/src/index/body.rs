@@ -11,6 +11,7 @@ use crate::entry::{Build, ControlRef, Progress};
 use crate::error::LedgerError;
 use crate::names::Chain;
 use crate::position::Partition;
+use crate::sign::PublicKey;
 use crate::store::Store;
 
 /// The version of index entries and of the objects that they name. A newer one is refused with a message.
@@ -37,6 +38,9 @@ pub struct IndexBody {
     /// The last day on which calls of unknown tools were lost, among what is folded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_through: Option<Day>,
+    /// The key that its writer was about to sign it with: without that signature something is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<PublicKey>,
     /// Who wrote it.
     pub build: Build,
 }
@@ -158,7 +162,7 @@ impl IndexBody {
     }
 
     /// Refuses what a newer build wrote.
-    fn known(self, seq: u64) -> Result<Self, LedgerError> {
+    pub(crate) fn known(self, seq: u64) -> Result<Self, LedgerError> {
         if self.format == INDEX_FORMAT {
             return Ok(self);
         }
@@ -177,6 +181,11 @@ pub fn index_entry(store: &dyn Store, seq: u64) -> Result<Option<Read<IndexBody>
 /// compacted.
 pub fn head(store: &dyn Store) -> Result<Option<Read<IndexBody>>, LedgerError> {
     chain::read_tail::<IndexBody>(store, &Chain::Index)?.map(known).transpose()
+}
+
+/// The whole index chain, in order; checks that it joins.
+pub(crate) fn entries(store: &dyn Store) -> Result<Vec<Read<IndexBody>>, LedgerError> {
+    chain::read_from::<IndexBody>(store, &Chain::Index, None)?.into_iter().map(known).collect()
 }
 
 fn known(mut read: Read<IndexBody>) -> Result<Read<IndexBody>, LedgerError> {
@@ -224,6 +233,7 @@ mod tests {
                 ToolAt { facts: Some(Digest::of(b"facts")), newest: Some(Day(20_605)) },
             )]),
             lost_through: None,
+            signer: None,
             build: Build { lastcall: "0.1.0".to_owned(), comparator: 1 },
         }
     }

@@ -12,12 +12,14 @@ use crate::error::LedgerError;
 use crate::index::cut::{cut, days_of, newest_days, open_days, planted};
 use crate::index::facts::put;
 use crate::index::groups::{Goal, Groups};
+use crate::index::limits::CompactLimits;
 use crate::index::sink::Compactor;
 use crate::index::{
     ControlAt, DailyFacts, DayEntry, Folded, INDEX_FORMAT, IndexBody, PartitionAt, ToolAt, find_days,
 };
 use crate::ledger::{Ledger, PartitionChain};
 use crate::names::Chain;
+use crate::sign::PublicKey;
 use crate::window::{Gathering, Record, Start, Subject, Windows, read_rows};
 
 /// How often another writer may be faster.
@@ -50,25 +52,6 @@ pub struct Compacted {
     pub lost: u64,
 }
 
-/// How much one index entry takes in. It changes no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactLimits {
-    /// Entries of one partition chain, beyond what the index knows: a long record is folded in several steps.
-    pub step: usize,
-    /// A chunk with so many entries behind it is folded even if a day of it is open.
-    pub behind: usize,
-    /// Rows that are held in memory at once.
-    pub rows: u64,
-    /// Days that the newest daily facts of a tool keep; more are handed to an object of their own.
-    pub days: usize,
-}
-
-impl Default for CompactLimits {
-    fn default() -> Self {
-        Self { step: 4096, behind: 1024, rows: 200_000, days: 96 }
-    }
-}
-
 /// Folds everything that is closed, until nothing is new. `each` is told what is done, for a progress bar.
 ///
 /// # Errors
@@ -86,6 +69,16 @@ pub fn compact_within(
     limits: CompactLimits,
     each: &mut dyn FnMut(&str),
 ) -> Result<Compacted, LedgerError> {
+    compact_as(ledger, limits, None, each)
+}
+
+/// The same; `signer` is the key that new entries will be signed with.
+pub(super) fn compact_as(
+    ledger: &Ledger,
+    limits: CompactLimits,
+    signer: Option<PublicKey>,
+    each: &mut dyn FnMut(&str),
+) -> Result<Compacted, LedgerError> {
     let mut done = Compacted::default();
     loop {
         let head = ledger.head()?;
@@ -94,6 +87,7 @@ pub fn compact_within(
         let Some(step) = Step::prepare(ledger, head, limits)? else { return Ok(done) };
         each(&format!("{} entries to fold", step.folds()));
         let (body, counts) = step.body(limits, each)?;
+        let body = IndexBody { signer, ..body };
         let tail = step.record.head.as_ref().map(Read::tail);
         let (now, floor) = step.times();
         match chain::append(
@@ -202,8 +196,16 @@ impl Step {
         let format = INDEX_FORMAT;
         let chains = record.chains.iter().zip(&self.cuts);
         let rest = chains.flat_map(|(chain, cut)| chain.entries.iter().skip(*cut));
-        let body =
-            IndexBody { format, control, partitions, open: open_days(rest), tools, lost_through, build };
+        let body = IndexBody {
+            format,
+            control,
+            partitions,
+            open: open_days(rest),
+            tools,
+            lost_through,
+            signer: None,
+            build,
+        };
         if let Some(chain) = record.head.as_ref().and_then(|head| body.falls_behind(&head.entry.body)) {
             let what = format!("the tail of chain {chain} would fall; the chain was cut");
             return Err(LedgerError::altered(&Chain::Index.entry_path(self.seq), what));
@@ -319,7 +321,7 @@ impl Step {
         let tools: BTreeSet<&str> = facts.keys().map(String::as_str).collect();
         let groups = Groups::new(&record.ledger, Goal::Files(self.seq), planted(record, &tools)?);
         let mut sink = Compactor::new(Windows::new(windows), groups);
-        read_rows(&record.ledger, folding, &again, limits.rows, &mut sink)?;
+        read_rows(&record.ledger, &mut { folding }, &again, limits.rows, &mut sink)?;
         let (windows, groups) = sink.done()?;
         let mut kept: Vec<Option<Gathering<'_>>> = subjects.iter().map(|_| None).collect();
         for (i, window) in windows.windows {
@@ -332,7 +334,7 @@ impl Step {
             let asked = behind.iter().filter_map(|i| Some((*i, subjects.get(*i)?)));
             let begin = |(i, subject)| (i, Gathering::new(whole, subject, Start::Nothing, &[]));
             let mut sink = Windows::new(asked.map(begin).collect());
-            read_rows(&whole.ledger, chains, &[], limits.rows, &mut sink)?;
+            read_rows(&whole.ledger, &mut chains.as_slice(), &[], limits.rows, &mut sink)?;
             for (i, window) in sink.windows {
                 if let Some(slot) = kept.get_mut(i) {
                     *slot = Some(window);

@@ -8,7 +8,7 @@ use lastcall_event::Day;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LedgerError;
-use crate::index::INDEX_FORMAT;
+use crate::index::{INDEX_FORMAT, IndexBody};
 use crate::ledger::Ledger;
 use crate::names;
 use crate::window::{Sighting, WindowFacts};
@@ -234,6 +234,24 @@ pub fn each_day(
         let read = read_older(ledger, &older.digest, &facts.tool)?;
         read.days.iter().for_each(|e| each(e, seen.insert((e.day, e.epoch.clone()))));
         previous = read.previous;
+    }
+    Ok(())
+}
+
+/// Calls `each` with every day of every tool that an index entry names, and whether it is the newest revision; in an
+/// export of its tool alone.
+pub fn each_named_day(
+    ledger: &Ledger,
+    body: &IndexBody,
+    mut each: impl FnMut(&str, &DayEntry, bool),
+) -> Result<(), LedgerError> {
+    for (tool, at) in &body.tools {
+        let Some(digest) = &at.facts else { continue };
+        if ledger.export().is_some_and(|mark| mark.tool != *tool) {
+            continue;
+        }
+        let facts = read_facts(ledger, digest, tool)?;
+        each_day(ledger, &facts, |entry, newest| each(tool, entry, newest), |_| {})?;
     }
     Ok(())
 }

@@ -111,11 +111,13 @@ impl<'a> Groups<'a> {
                 group.current.clone_from(&first.current);
                 group.candidate.clone_from(&first.candidate);
             }
-            let at = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-            let indices: UInt32Array = rows.iter().map(|(i, _, _)| at(*i)).collect();
-            let part = take_record_batch(batch, &indices).map_err(odd)?;
             let number = group.parts.len();
-            group.parts.push(part);
+            // Only who writes files needs the columns: of small chunks they are many times the rows.
+            if matches!(self.into, Goal::Files(_)) {
+                let at = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+                let indices: UInt32Array = rows.iter().map(|(i, _, _)| at(*i)).collect();
+                group.parts.push(take_record_batch(batch, &indices).map_err(odd)?);
+            }
             group.items.extend(rows.into_iter().enumerate().map(|(at, (_, row, repeats))| Item {
                 row,
                 source: source.clone(),

@@ -10,18 +10,23 @@ pub(crate) mod cut;
 mod dayfile;
 mod facts;
 pub(crate) mod groups;
+mod limits;
 mod read;
+mod signed;
 pub(crate) mod sink;
 
+pub(crate) use body::entries;
 pub use body::{
     ClosedThrough, ControlAt, Folded, INDEX_FORMAT, IndexBody, OpenDay, PartitionAt, Tails, ToolAt, head,
     index_entry,
 };
-pub use compact::{CompactLimits, Compacted, compact, compact_within};
+pub use compact::{Compacted, compact, compact_within};
 pub use dayfile::{DayRow, for_each_day_row};
 pub(crate) use dayfile::{for_each_day_batch, read_day_file};
 pub use facts::{
-    CohortDay, DailyFacts, DayEntry, DayFile, OlderDays, Previous, each_day, find_days, read_facts,
-    read_older,
+    CohortDay, DailyFacts, DayEntry, DayFile, OlderDays, Previous, each_day, each_named_day, find_days,
+    read_facts, read_older,
 };
+pub use limits::CompactLimits;
 pub use read::{Current, PartitionEnd};
+pub use signed::compact_signed;

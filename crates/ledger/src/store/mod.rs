@@ -45,6 +45,12 @@ pub enum StoreError {
         /// What was answered.
         what: String,
     },
+    /// Nothing is written here, on purpose.
+    #[error("{what}")]
+    Sealed {
+        /// Why, and the next step.
+        what: String,
+    },
     /// It failed.
     #[error("{path}: {what}")]
     Failed {

@@ -15,7 +15,7 @@ mod subject;
 
 pub use facts::{Older, Sighting, WindowDay, WindowFacts};
 pub(crate) use gathering::{Gathering, Start};
-pub(crate) use pass::{Pass, PlacedRow, Rows, read_rows};
+pub(crate) use pass::{Chunks, EachChunk, Pass, PlacedRow, Rows, read_days, read_rows};
 pub use plants::{Expect, PlantList, PlantedCall, call_key};
 pub use problem::{pair_facts, problem_of};
 pub use record::Record;

@@ -97,10 +97,35 @@ pub(crate) trait Rows {
     fn chunk(&mut self, chain: &PartitionChain, seq: u64, chunk: &Chunk, found: &HashMap<Digest, u64>);
 }
 
+/// Takes a chunk: the chain's number, the chain, the entry's sequence number, the chunk.
+pub(crate) type EachChunk<'a> =
+    dyn FnMut(usize, &PartitionChain, u64, &Chunk) -> Result<(), LedgerError> + 'a;
+
+/// Chunks that can be gone through several times, always in the same order.
+pub(crate) trait Chunks {
+    /// Calls `each` with every chunk that may hold rows of these days; `None`: with every chunk.
+    ///
+    /// # Errors
+    /// An entry could not be read, or `each` said so.
+    fn each(&mut self, days: Option<&BTreeSet<Day>>, each: &mut EachChunk<'_>) -> Result<(), LedgerError>;
+}
+
+impl Chunks for &[PartitionChain] {
+    fn each(&mut self, _: Option<&BTreeSet<Day>>, each: &mut EachChunk<'_>) -> Result<(), LedgerError> {
+        for (i, chain) in self.iter().enumerate() {
+            chain.chunks().try_for_each(|(seq, chunk)| each(i, chain, seq, chunk))?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows that were found, by chunk: the epoch's number and how many. Small, since it is kept for every chunk.
+type Found = HashMap<(usize, u64), Vec<(usize, u64)>>;
+
 /// Gives every row of the chains' chunks, and of the day files that come once more, pass by pass.
 pub(crate) fn read_rows(
     ledger: &Ledger,
-    chains: &[PartitionChain],
+    chains: &mut dyn Chunks,
     again: &[(String, DayEntry)],
     budget: u64,
     to: &mut dyn Rows,
@@ -110,49 +135,99 @@ pub(crate) fn read_rows(
         to.reload(&entry.epoch, entry.day);
         *rows.entry(entry.day).or_default() += entry.files.iter().map(|f| f.rows).sum::<u64>();
     }
-    for tally in chains.iter().flat_map(PartitionChain::chunks).flat_map(|(_, chunk)| &chunk.tallies) {
-        if to.wants(tally.epoch.as_str()) {
+    chains.each(None, &mut |_, _, _, chunk| {
+        for tally in chunk.tallies.iter().filter(|t| to.wants(t.epoch.as_str())) {
             *rows.entry(tally.day).or_default() += tally.counts.rows();
         }
-    }
-    let mut found: HashMap<(usize, u64), HashMap<Digest, u64>> = HashMap::new();
+        Ok(())
+    })?;
+    let mut epochs: Vec<Digest> = Vec::new();
+    let mut found = Found::new();
     let mut failed: HashSet<(usize, u64)> = HashSet::new();
     for pass in passes(&rows, budget) {
         for (_, entry) in again.iter().filter(|(_, entry)| pass.days.contains(&entry.day)) {
             for_each_day_batch(ledger, entry, &mut |day, key| pass.holds(day, key), &mut |batch, rows| {
-                give_again(to, batch, rows)
+                give(to, batch, rows, true)
             })?;
         }
-        for (i, chain) in chains.iter().enumerate() {
-            for (seq, chunk) in chain.chunks() {
-                let wanted =
-                    chunk.tallies.iter().any(|t| pass.days.contains(&t.day) && to.wants(t.epoch.as_str()));
-                if !wanted || failed.contains(&(i, seq)) {
-                    continue;
-                }
-                let counts = found.entry((i, seq)).or_default();
-                if let Err(error) = read_chunk(ledger, chain, chunk, &pass, counts, to) {
-                    failed.insert((i, seq));
-                    to.failed(chain, seq, chunk, error);
+        chains.each(Some(&pass.days), &mut |i, chain, seq, chunk| {
+            let wanted =
+                chunk.tallies.iter().any(|t| pass.days.contains(&t.day) && to.wants(t.epoch.as_str()));
+            if !wanted || failed.contains(&(i, seq)) {
+                return Ok(());
+            }
+            let mut counts: HashMap<Digest, u64> = HashMap::new();
+            if let Err(error) = read_chunk(ledger, chain, chunk, &pass, &mut counts, to) {
+                failed.insert((i, seq));
+                to.failed(chain, seq, chunk, error);
+                return Ok(());
+            }
+            let kept = found.entry((i, seq)).or_default();
+            for (epoch, n) in counts {
+                let number = epochs.iter().position(|known| *known == epoch).unwrap_or_else(|| {
+                    epochs.push(epoch);
+                    epochs.len() - 1
+                });
+                match kept.iter_mut().find(|(known, _)| *known == number) {
+                    Some((_, sum)) => *sum += n,
+                    None => kept.push((number, n)),
                 }
             }
+            Ok(())
+        })?;
+        to.end(&pass)?;
+    }
+    chains.each(None, &mut |i, chain, seq, chunk| {
+        if !failed.contains(&(i, seq)) {
+            let counts = found.get(&(i, seq)).into_iter().flatten();
+            let counts = counts.filter_map(|(epoch, n)| Some((epochs.get(*epoch)?.clone(), *n)));
+            to.chunk(chain, seq, chunk, &counts.collect());
+        }
+        Ok(())
+    })
+}
+
+/// Gives every row of day files as if it came for the first time, and then the chains' chunks without their own results: for
+/// an export, which has none. Rows that say the same stand there once, with how often they came.
+pub(crate) fn read_days(
+    ledger: &Ledger,
+    chains: &mut dyn Chunks,
+    days: &[DayEntry],
+    budget: u64,
+    to: &mut dyn Rows,
+) -> Result<(), LedgerError> {
+    let mut rows: BTreeMap<Day, u64> = BTreeMap::new();
+    for entry in days {
+        *rows.entry(entry.day).or_default() += entry.files.iter().map(|f| f.rows).sum::<u64>();
+    }
+    for pass in passes(&rows, budget) {
+        for entry in days.iter().filter(|entry| pass.days.contains(&entry.day)) {
+            for_each_day_batch(ledger, entry, &mut |day, key| pass.holds(day, key), &mut |batch, rows| {
+                give(to, batch, rows, false)
+            })?;
         }
         to.end(&pass)?;
     }
-    let none = HashMap::new();
-    for (i, chain) in chains.iter().enumerate() {
-        for (seq, chunk) in chain.chunks().filter(|(seq, _)| !failed.contains(&(i, *seq))) {
-            to.chunk(chain, seq, chunk, found.get(&(i, seq)).unwrap_or(&none));
+    chains.each(None, &mut |_, chain, seq, chunk| {
+        let mut told: HashMap<Digest, u64> = HashMap::new();
+        for tally in &chunk.tallies {
+            *told.entry(tally.epoch.clone()).or_default() += tally.counts.rows();
         }
-    }
-    Ok(())
+        to.chunk(chain, seq, chunk, &told);
+        Ok(())
+    })
 }
 
 /// Rows of a day file, by source and control entry.
-fn give_again(to: &mut dyn Rows, batch: &RecordBatch, rows: Vec<(usize, DayRow)>) -> Result<(), LedgerError> {
+fn give(
+    to: &mut dyn Rows,
+    batch: &RecordBatch,
+    rows: Vec<(usize, DayRow)>,
+    again: bool,
+) -> Result<(), LedgerError> {
     let mut runs: BTreeMap<(String, u64), Vec<PlacedRow>> = BTreeMap::new();
     for (at, row) in rows {
-        to.row(&row.source, row.control, &row.row, row.repeats, true);
+        to.row(&row.source, row.control, &row.row, row.repeats, again);
         runs.entry((row.source, row.control)).or_default().push((at, row.row, row.repeats));
     }
     runs.into_iter().try_for_each(|((source, control), rows)| to.batch(&source, control, batch, rows))

@@ -3,20 +3,32 @@
 use std::path::Path;
 
 use lastcall_decision::grouped;
-use lastcall_ledger::index::{Compacted, compact};
+use lastcall_ledger::index::{Compacted, compact, compact_signed};
 
+use super::sign::signing_key;
 use super::{Format, of_ledger, open};
 use crate::ui::Exit;
 
 /// Runs it.
-pub fn run(dir: &Path, format: Format) -> anyhow::Result<Exit> {
+pub fn run(dir: &Path, key: Option<&Path>, format: Format) -> anyhow::Result<Exit> {
+    let key = key.map(|key| signing_key(key, dir)).transpose()?;
     let ledger = open(dir)?;
     let bar = super::super::run::progress::spinner("compacting");
-    let done = compact(&ledger, &mut |what| bar.message(what)).map_err(of_ledger)?;
+    let each = &mut |what: &str| bar.message(what);
+    let done = match &key {
+        Some(key) => compact_signed(&ledger, key, each),
+        None => compact(&ledger, each),
+    }
+    .map_err(of_ledger)?;
     bar.clear();
     match format {
         Format::Json => println!("{}", serde_json::to_string_pretty(&done)?),
-        Format::Text => print!("{}", text(&done)),
+        Format::Text => {
+            print!("{}", text(&done));
+            if let (Some(key), true) = (&key, done.head.is_some()) {
+                println!("signed with the key {}", key.public().fingerprint());
+            }
+        }
     }
     Ok(Exit::Yes)
 }

@@ -26,6 +26,11 @@ pub fn bytes() -> Progress {
     bar("{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {msg}", false)
 }
 
+/// A bar over things that are counted, with what is being looked at.
+pub fn counted() -> Progress {
+    bar("{bar:40} {pos}/{len} {wide_msg}", false)
+}
+
 /// A line that says what is being looked at.
 pub fn spinner(what: &'static str) -> Progress {
     let progress = bar("{spinner} {prefix} {wide_msg}", true);
@@ -44,6 +49,14 @@ impl Progress {
         }
         bar.set_position(bytes);
         bar.set_message(format!("{records} records"));
+    }
+
+    /// Moves the bar, and says what is being looked at.
+    pub fn step(&self, done: u64, total: u64, what: &str) {
+        let Some(bar) = &self.0 else { return };
+        bar.set_length(total);
+        bar.set_position(done);
+        bar.set_message(what.to_owned());
     }
 
     /// Says what is being looked at.

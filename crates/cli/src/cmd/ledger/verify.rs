@@ -1,0 +1,110 @@
+//! `lastcall ledger verify`: whether the record is what was written.
+
+use std::path::PathBuf;
+
+use lastcall_ledger::sign::{KeptHead, PublicKey};
+use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_with};
+
+use super::sign::{kept_head, public_key};
+use super::{Format, of_ledger, open};
+use crate::ui::{Exit, with_exit};
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  lastcall ledger verify ledger\n  \
+    lastcall ledger verify ledger --head $(cat kept-head) --public-key head.key.pub\n  \
+    lastcall ledger verify ledger --head june.json --head july.json\n\n\
+    With a head that was kept elsewhere, nothing before it can have been removed or written anew unseen. Several heads\n\
+    have to be of one chain. With a public key the newest head has to be signed with it.\n\
+    Of an export, what was left behind cannot be checked: an untouched one ends with 3, and says that the rest is intact.\n\
+    Exit codes: 0 intact, 1 altered or truncated, 3 incomplete, unsigned or cannot check.")]
+pub struct Args {
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
+    dir: PathBuf,
+    /// A head that was kept elsewhere: a digest, or a file with what `lastcall ledger head` printed (text or JSON).
+    #[arg(long = "head", value_name = "DIGEST|FILE", value_parser = kept_head)]
+    heads: Vec<KeptHead>,
+    /// The public key of whoever signs the heads: a file, or the key itself.
+    #[arg(long, value_name = "FILE|KEY", value_parser = public_key)]
+    public_key: Option<PublicKey>,
+    /// How to answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let ledger = open(&args.dir)?;
+    for head in &args.heads {
+        head.check(&ledger.meta().id, args.public_key.as_ref())
+            .map_err(|what| with_exit(Exit::Usage, what))?;
+    }
+    let asked = Asked { heads: args.heads.clone(), key: args.public_key };
+    let bar = super::super::run::progress::counted();
+    let report = verify_with(&ledger, &asked, &mut |step| bar.step(step.done, step.total, step.path));
+    bar.clear();
+    let report = report.map_err(of_ledger)?;
+    match args.format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),
+        Format::Text => print!("{}", text(&report)),
+    }
+    Ok(match report.outcome {
+        Outcome::Intact => Exit::Yes,
+        Outcome::Altered | Outcome::Truncated => Exit::No,
+        Outcome::Incomplete | Outcome::Unsigned | Outcome::CannotCheck => Exit::Insufficient,
+    })
+}
+
+fn text(report: &Verification) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for finding in &report.findings {
+        let record = finding.record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
+        let _ = writeln!(out, "{}: {}{record}: {}", finding.outcome.as_str(), finding.place, finding.what);
+    }
+    for chain in &report.chains {
+        let tail = chain.tail.as_ref().map(|d| format!(", tail {d}")).unwrap_or_default();
+        let grew = if chain.grew { "; it has grown since, and that was not looked at" } else { "" };
+        let _ = writeln!(out, "chain {}: {} entries{tail}{grew}", chain.chain, chain.entries);
+    }
+    let gone = if report.gone.is_empty() { String::new() } else { format!(", {}", report.gone) };
+    let signatures = match report.signatures {
+        0 => String::new(),
+        1 => ", 1 signature".to_owned(),
+        n => format!(", {n} signatures"),
+    };
+    let _ = writeln!(
+        out,
+        "{}{gone}: {} entries, {} objects, {} files, {} rows, {} bytes{signatures} checked",
+        report.outcome.as_str(),
+        report.entries,
+        report.objects,
+        report.files,
+        report.rows,
+        report.bytes
+    );
+    if let Some(export) = &report.export {
+        let calls = match (export.with_arguments, export.calls_gone) {
+            (false, _) => String::new(),
+            (true, 0) => format!(", with {} calls, each proven by its commitment", export.calls),
+            (true, gone) => format!(
+                ", with {} calls, each proven by its commitment; {gone} more are gone from files of which calls were \
+                 erased or expired",
+                export.calls
+            ),
+        };
+        let _ = match export.intact {
+            true => writeln!(
+                out,
+                "An export of `{}`{calls}: everything that was exported is intact. What was left behind can be checked in \
+                 the ledger that it came from.",
+                export.tool
+            ),
+            false => {
+                writeln!(out, "An export of `{}`: it is not as it was exported; see above.", export.tool)
+            }
+        };
+    }
+    let _ = writeln!(out, "{}", report.not_excluded);
+    out
+}
