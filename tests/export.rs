@@ -308,7 +308,7 @@ fn calls_come_with_their_proof() {
     assert!(calls > 20 && first["calls"]["gone"] == 0, "{first:#}");
     let tried = |dir: &str| bench.run(&["try", "search-old.json", "search-new.json", "--ledger", dir]);
     assert!(tried("one").err.is_empty() || tried("one").code < 2, "{}", tried("one").err);
-    let listed = bench.run(&["ledger", "files", "one"]);
+    let listed = bench.run(&["ledger", "files", "one", "--kind", "calls"]);
     assert!(
         listed.out.lines().count() > 1 && listed.out.lines().all(|l| l.contains("calls/")),
         "{}",

@@ -148,6 +148,9 @@ impl Verifier<'_> {
         partition: Partition,
         chunk: &Chunk,
     ) -> Result<(), LedgerError> {
+        if let Some(export) = &mut self.export {
+            export.left.chunk(chunk);
+        }
         for named in &chunk.files {
             self.unnamed.remove(&named.path);
             let standing = match self.superseded.standing(named) {
@@ -164,7 +167,6 @@ impl Verifier<'_> {
             }
         }
         let Some(export) = &mut self.export else { return Ok(()) };
-        export.left.chunk(chunk);
         for tally in chunk.tallies.iter().filter(|t| *t.tool == *export.mark.tool) {
             export.told.entry(tally.key()).or_default().add(&tally.counts);
         }
