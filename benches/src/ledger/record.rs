@@ -169,6 +169,7 @@ impl Maker {
                 position: Position { partition: 0, offset: first + i64::try_from(n)?, index: 0 },
                 ts: Timestamp(start + i64::try_from(n * step / self.calls.max(1))?),
                 call_key: &last_key,
+                pair: 0,
                 tool_id: TOOL,
                 current: &self.pair.current,
                 candidate: &self.pair.candidate,

@@ -1,9 +1,6 @@
 //! The calls files: what arrived, and the salts of the commitments. Personal data, with a retention of its own.
 
-use arrow_array::builder::{
-    Date32Builder, FixedSizeBinaryBuilder, Int32Builder, Int64Builder, StringBuilder,
-    TimestampMillisecondBuilder,
-};
+use arrow_array::builder::{Int64Builder, TimestampMillisecondBuilder};
 use arrow_array::{
     Array, Date32Array, FixedSizeBinaryArray, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
 };
@@ -12,37 +9,36 @@ use bytes::Bytes;
 use lastcall_event::{CallRecord, Day, Preset, Record, Timestamp, decode};
 use sha2::{Digest as _, Sha256};
 
+use crate::direct::{Few, Hashes, Texts};
 use crate::error::LedgerError;
-use crate::files::{
-    self, BATCH, FileBytes, Output, Paged, columns, name_builder, text_builder, utc_builder, utc_ms,
-};
+use crate::files::{self, BATCH, FileBytes, Output, columns, utc_builder, utc_ms};
 use crate::rows::{CallRow, Position};
 use crate::wire;
 
 columns!(Columns {
-    partition: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;
+    partition: Few = Few::integers(), DataType::Int32, false, Few;
     offset: Int64Builder = Int64Builder::new(), DataType::Int64, false, Ascending;
-    index: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;
+    index: Few = Few::integers(), DataType::Int32, false, Few;
     ts: TimestampMillisecondBuilder = utc_builder(), utc_ms(), false, Ascending;
-    day: Date32Builder = Date32Builder::new(), DataType::Date32, false, Filter;
-    call_id: StringBuilder = text_builder(), DataType::Utf8, false, Text;
-    call_key: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), false, Random;
-    tool_id: StringBuilder = name_builder(), DataType::Utf8, false, Filter;
-    contract_id: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    contract_digest: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    fidelity: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    status: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    agent_id: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    agent_version: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    prompt_version: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    model: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    run_id: StringBuilder = text_builder(), DataType::Utf8, true, Text;
-    session_id: StringBuilder = text_builder(), DataType::Utf8, true, Text;
-    trace_id: StringBuilder = text_builder(), DataType::Utf8, true, Text;
-    cohort: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    preset: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    record: Paged = Paged, DataType::Utf8, false, Text;
-    salt: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), false, Random;
+    day: Few = Few::integers(), DataType::Date32, false, Filter;
+    call_id: Texts = Texts::new(), DataType::Utf8, false, Text;
+    call_key: Hashes = Hashes::new(), DataType::FixedSizeBinary(16), false, Random;
+    tool_id: Few = Few::texts(), DataType::Utf8, false, Filter;
+    contract_id: Few = Few::texts(), DataType::Utf8, true, Few;
+    contract_digest: Few = Few::texts(), DataType::Utf8, true, Few;
+    fidelity: Few = Few::texts(), DataType::Utf8, false, Few;
+    status: Few = Few::texts(), DataType::Utf8, false, Few;
+    agent_id: Few = Few::texts(), DataType::Utf8, true, Few;
+    agent_version: Few = Few::texts(), DataType::Utf8, true, Few;
+    prompt_version: Few = Few::texts(), DataType::Utf8, true, Few;
+    model: Few = Few::texts(), DataType::Utf8, true, Few;
+    run_id: Texts = Texts::nullable(), DataType::Utf8, true, Text;
+    session_id: Texts = Texts::nullable(), DataType::Utf8, true, Text;
+    trace_id: Texts = Texts::nullable(), DataType::Utf8, true, Text;
+    cohort: Few = Few::texts(), DataType::Utf8, true, Few;
+    preset: Few = Few::texts(), DataType::Utf8, false, Few;
+    record: Texts = Texts::new(), DataType::Utf8, false, Text;
+    salt: Hashes = Hashes::new(), DataType::FixedSizeBinary(16), false, Random;
 });
 
 /// The commitment of a call: SHA-256 over the salt and then the bytes of `record`.
@@ -79,7 +75,7 @@ impl Default for CallsWriter {
         Self {
             columns: Columns::new(),
             gathered: 0,
-            output: Output::new(Columns::schema(), files::properties(Columns::SHAPES)).with_pages("record"),
+            output: Output::new(Columns::schema(), files::properties(Columns::SHAPES)),
         }
     }
 }
@@ -91,30 +87,7 @@ fn odd(e: impl std::fmt::Display) -> LedgerError {
 impl CallsWriter {
     /// Adds one call and answers its commitment.
     pub fn append(&mut self, row: &CallRef<'_>) -> Result<[u8; 32], LedgerError> {
-        let (c, call, e) = (&mut self.columns, row.call, &row.call.envelope);
-        c.partition.append_value(row.position.partition);
-        c.offset.append_value(row.position.offset);
-        c.index.append_value(row.position.index);
-        c.ts.append_value(call.ts.0);
-        c.day.append_value(call.ts.day().0);
-        c.call_id.append_value(&*call.call_id);
-        c.call_key.append_value(row.call_key).map_err(odd)?;
-        c.tool_id.append_value(&*call.tool_id);
-        c.contract_id.append_option(call.contract_id.as_deref());
-        c.contract_digest.append_option(call.contract_digest.as_deref());
-        c.fidelity.append_value(wire::fidelity(call.fidelity));
-        c.status.append_value(call.outcome.status.as_str());
-        c.agent_id.append_option(e.agent_id.as_deref());
-        c.agent_version.append_option(e.agent_version.as_deref());
-        c.prompt_version.append_option(e.prompt_version.as_deref());
-        c.model.append_option(e.model.as_deref());
-        c.run_id.append_option(e.run_id.as_deref());
-        c.session_id.append_option(e.session_id.as_deref());
-        c.trace_id.append_option(e.trace_id.as_deref());
-        c.cohort.append_option(e.cohort.as_deref());
-        c.preset.append_value(row.preset.as_str());
-        c.salt.append_value(row.salt).map_err(odd)?;
-        self.output.append_text(row.record)?;
+        self.columns.append(row).map_err(odd)?;
         self.gathered += 1;
         if self.gathered >= BATCH {
             self.flush()?;
@@ -123,22 +96,58 @@ impl CallsWriter {
     }
 
     fn flush(&mut self) -> Result<(), LedgerError> {
-        if self.gathered > 0 {
-            self.gathered = 0;
-            self.output.write(&self.columns.finish())?;
+        let rows = std::mem::take(&mut self.gathered);
+        if rows == 0 {
+            return Ok(());
         }
-        Ok(())
+        let batch = self.columns.batch();
+        self.output.write_some(rows, batch.iter().map(Option::as_ref))
     }
 
     /// Bytes held in memory, about.
-    pub fn held(&self) -> usize {
-        self.output.held() + self.gathered * 500
+    pub fn held(&mut self) -> usize {
+        let own: usize = self.columns.own().iter().flatten().map(|(_, column)| column.held()).sum();
+        self.output.held() + own + self.gathered * 16
     }
 
     /// The file; `None` when there is no row. The writer is empty afterwards.
     pub fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
         self.flush()?;
-        self.output.finish()
+        self.output.finish_with(self.columns.own())
+    }
+
+    /// Takes back the memory of a file that was written.
+    pub fn reuse(&mut self, memory: Bytes) {
+        self.output.reuse(memory);
+    }
+}
+
+impl Columns {
+    fn append(&mut self, row: &CallRef<'_>) -> parquet::errors::Result<()> {
+        let (call, e) = (row.call, &row.call.envelope);
+        self.partition.append_integer(row.position.partition)?;
+        self.offset.append_value(row.position.offset);
+        self.index.append_integer(row.position.index)?;
+        self.ts.append_value(call.ts.0);
+        self.day.append_integer(call.ts.day().0)?;
+        self.call_id.append_value(&call.call_id)?;
+        self.call_key.append_value(row.call_key)?;
+        self.tool_id.append_value(&call.tool_id)?;
+        self.contract_id.append_option(call.contract_id.as_deref())?;
+        self.contract_digest.append_option(call.contract_digest.as_deref())?;
+        self.fidelity.append_value(wire::fidelity(call.fidelity))?;
+        self.status.append_value(call.outcome.status.as_str())?;
+        self.agent_id.append_option(e.agent_id.as_deref())?;
+        self.agent_version.append_option(e.agent_version.as_deref())?;
+        self.prompt_version.append_option(e.prompt_version.as_deref())?;
+        self.model.append_option(e.model.as_deref())?;
+        self.run_id.append_option(e.run_id.as_deref())?;
+        self.session_id.append_option(e.session_id.as_deref())?;
+        self.trace_id.append_option(e.trace_id.as_deref())?;
+        self.cohort.append_option(e.cohort.as_deref())?;
+        self.preset.append_value(row.preset.as_str())?;
+        self.salt.append_value(row.salt)?;
+        self.record.append_value(row.record)
     }
 }
 

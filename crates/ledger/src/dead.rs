@@ -76,11 +76,13 @@ impl DeadWriter {
     }
 
     fn flush(&mut self) -> Result<(), LedgerError> {
-        if self.gathered > 0 {
-            (self.gathered, self.gathered_bytes) = (0, 0);
-            self.output.write(&self.columns.finish())?;
+        let rows = std::mem::take(&mut self.gathered);
+        if rows == 0 {
+            return Ok(());
         }
-        Ok(())
+        self.gathered_bytes = 0;
+        let batch = self.columns.batch();
+        self.output.write_some(rows, batch.iter().map(Option::as_ref))
     }
 
     /// Bytes held in memory, about.
@@ -91,7 +93,7 @@ impl DeadWriter {
     /// The file; `None` when there is no row. The writer is empty afterwards.
     pub fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
         self.flush()?;
-        self.output.finish()
+        self.output.finish_with(self.columns.own())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, NullArray, RecordBatch};
+use arrow_array::builder::ArrayBuilder;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use lastcall_contract::Digest;
@@ -11,14 +12,15 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ArrowSchemaConverter, ProjectionMask, add_encoded_arrow_schema_to_metadata};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
+use crate::direct::Direct;
 use crate::entry::FileRef;
 use crate::error::LedgerError;
-use crate::pages::Pages;
+use crate::pages::{Packer, zstd};
 use crate::store::Store;
 
 /// How a column's values look: decides dictionary, statistics and compression.
@@ -39,11 +41,10 @@ pub(crate) enum Shape {
 
 /// The writer's properties for a list of columns.
 pub(crate) fn properties(shapes: &[(&'static str, Shape)]) -> WriterProperties {
-    let zstd = ZstdLevel::try_new(1).map_or(Compression::SNAPPY, Compression::ZSTD);
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by(concat!("lastcall ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(zstd)
+        .set_compression(zstd())
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_data_page_size_limit(PAGE)
@@ -84,15 +85,15 @@ pub(crate) struct Output {
     open: Option<OpenFile>,
     schema: SchemaRef,
     properties: WriterProperties,
-    /// The column that is written page by page, past Arrow.
-    paged: Option<usize>,
     rows: u64,
+    packer: Packer,
+    /// Of the file before.
+    memory: Vec<u8>,
 }
 
 struct OpenFile {
     file: SerializedFileWriter<Vec<u8>>,
     columns: Vec<ArrowColumnWriter>,
-    pages: Pages,
 }
 
 fn unwritable(e: impl std::fmt::Display) -> LedgerError {
@@ -102,13 +103,7 @@ fn unwritable(e: impl std::fmt::Display) -> LedgerError {
 impl Output {
     pub(crate) fn new(schema: SchemaRef, mut properties: WriterProperties) -> Self {
         add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
-        Self { open: None, schema, properties, paged: None, rows: 0 }
-    }
-
-    /// With a column, all of it texts, that [`Self::append_text`] fills.
-    pub(crate) fn with_pages(self, column: &str) -> Self {
-        let paged = self.schema.index_of(column).ok();
-        Self { paged, ..self }
+        Self { open: None, schema, properties, rows: 0, packer: Packer::default(), memory: Vec::new() }
     }
 
     fn open(&mut self) -> Result<&mut OpenFile, LedgerError> {
@@ -117,29 +112,36 @@ impl Output {
             none => {
                 let parquet = ArrowSchemaConverter::new().convert(&self.schema).map_err(unwritable)?;
                 let properties = Arc::new(self.properties.clone());
-                let file = SerializedFileWriter::new(Vec::new(), parquet.root_schema_ptr(), properties)
+                let memory = std::mem::take(&mut self.memory);
+                let file = SerializedFileWriter::new(memory, parquet.root_schema_ptr(), properties)
                     .map_err(unwritable)?;
                 let factory = ArrowRowGroupWriterFactory::new(&file, self.schema.clone());
                 let columns = factory.create_column_writers(0).map_err(unwritable)?;
-                Ok(none.insert(OpenFile { file, columns, pages: Pages::new() }))
+                Ok(none.insert(OpenFile { file, columns }))
             }
         }
     }
 
-    /// Adds a row's text to the column that is written page by page.
-    pub(crate) fn append_text(&mut self, text: &str) -> Result<(), LedgerError> {
-        self.open()?.pages.append(text).map_err(unwritable)
+    /// Adds rows, all of their columns.
+    pub(crate) fn write(&mut self, columns: &[ArrayRef]) -> Result<(), LedgerError> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        self.write_some(rows, columns.iter().map(Some))
     }
 
-    pub(crate) fn write(&mut self, columns: &[ArrayRef]) -> Result<(), LedgerError> {
-        let (schema, paged) = (self.schema.clone(), self.paged);
-        self.rows += columns.first().map_or(0, |c| c.len() as u64);
+    /// Adds rows without those columns that hold their own.
+    pub(crate) fn write_some<'a>(
+        &mut self,
+        rows: usize,
+        columns: impl Iterator<Item = Option<&'a ArrayRef>>,
+    ) -> Result<(), LedgerError> {
+        let schema = self.schema.clone();
+        self.rows += rows as u64;
         let mut writers = self.open()?.columns.iter_mut();
-        for (index, (field, array)) in schema.fields().iter().zip(columns).enumerate() {
-            if paged == Some(index) {
+        for (field, array) in schema.fields().iter().zip(columns) {
+            let Some(array) = array else {
                 writers.next();
                 continue;
-            }
+            };
             for leaf in compute_leaves(field, array).map_err(unwritable)? {
                 let writer =
                     writers.next().ok_or_else(|| unwritable("it has more columns than its schema"))?;
@@ -153,24 +155,45 @@ impl Output {
     pub(crate) fn held(&self) -> usize {
         let columns =
             |open: &OpenFile| open.columns.iter().map(ArrowColumnWriter::memory_size).sum::<usize>();
-        self.open.as_ref().map_or(0, |open| open.pages.held() + columns(open))
+        self.open.as_ref().map_or(0, columns)
+    }
+
+    /// Takes back the memory of a file that was written, if nobody else holds it: tens of megabytes that the system
+    /// would have to clear again for the next one.
+    pub(crate) fn reuse(&mut self, memory: Bytes) {
+        if memory.is_unique() {
+            self.memory = Vec::from(memory);
+            self.memory.clear();
+        }
     }
 
     /// The file; `None` when no row was written.
     pub(crate) fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
-        let pages = self.held();
-        let Some(OpenFile { mut file, columns, pages: mut paged }) = self.open.take() else {
+        self.finish_with(Vec::new())
+    }
+
+    /// The same with the columns that hold their own rows, by place in the schema.
+    pub(crate) fn finish_with(&mut self, own: Own<'_>) -> Result<Option<FileBytes>, LedgerError> {
+        let held = self.held() + own.iter().flatten().map(|(_, column)| column.held()).sum::<usize>();
+        let Some(OpenFile { mut file, columns }) = self.open.take() else {
             return Ok(None);
         };
-        // the pages are copied to the file's end only now: once, not again and again while it grows
-        file.inner_mut().reserve(pages);
+        // The pages are copied to the file's end only now: once, not again and again while it grows. A buffer that is
+        // too small is not grown, which would copy all of it; the next file may be a little larger.
+        let buffer = file.inner_mut();
+        if buffer.capacity() - buffer.len() < held {
+            let mut larger = Vec::with_capacity(buffer.len() + held + held / 8);
+            larger.extend_from_slice(buffer);
+            *buffer = larger;
+        }
         let rows = std::mem::take(&mut self.rows);
         let leaves = file.schema_descr().columns().to_vec();
-        let own = self.paged.and_then(|index| self.schema.fields().get(index)).map(|field| field.name());
+        let mut own = own;
         let mut group = file.next_row_group().map_err(unwritable)?;
         for (writer, leaf) in columns.into_iter().zip(leaves) {
-            if own.is_some_and(|name| leaf.path().string() == *name) {
-                paged.append_to(&mut group, leaf).map_err(unwritable)?;
+            let root = leaf.path().parts().first().and_then(|name| self.schema.index_of(name).ok());
+            if let Some((shape, column)) = root.and_then(|index| own.get_mut(index)?.as_mut()) {
+                column.append_to(&mut group, leaf, *shape, &mut self.packer).map_err(unwritable)?;
             } else {
                 let chunk = writer.close().map_err(unwritable)?;
                 chunk.append_to_row_group(&mut group).map_err(unwritable)?;
@@ -183,12 +206,23 @@ impl Output {
     }
 }
 
-/// Stands for a column that is written page by page.
-pub(crate) struct Paged;
+/// Columns that hold their own rows, by place in the schema; `None`: one that goes through Arrow.
+pub(crate) type Own<'a> = Vec<Option<(Shape, &'a mut dyn Direct)>>;
 
-impl Paged {
-    pub(crate) fn finish(&mut self) -> NullArray {
-        NullArray::new(0)
+/// What gathers the rows of one column.
+pub(crate) trait Gather {
+    /// The rows since the last call; `None`: the column holds its own.
+    fn batch(&mut self) -> Option<ArrayRef>;
+    /// The column, if it holds its own rows.
+    fn own(&mut self) -> Option<&mut dyn Direct>;
+}
+
+impl<B: ArrayBuilder> Gather for B {
+    fn batch(&mut self) -> Option<ArrayRef> {
+        Some(ArrayBuilder::finish(self))
+    }
+    fn own(&mut self) -> Option<&mut dyn Direct> {
+        None
     }
 }
 
@@ -273,7 +307,7 @@ pub(crate) fn column<'a, T: Array + 'static>(
         .ok_or_else(|| LedgerError::unreadable(path, format!("column `{name}` is absent or of another type")))
 }
 
-/// Declares a set of Arrow builders, one a column, with their schema.
+/// Declares what gathers the rows, one a column, with their schema.
 macro_rules! columns {
     ($name:ident { $($field:ident: $builder:ty = $make:expr, $dtype:expr, $null:expr, $shape:ident;)* }) => {
         pub(crate) struct $name { $(pub(crate) $field: $builder,)* }
@@ -292,10 +326,15 @@ macro_rules! columns {
             pub(crate) const SHAPES: &'static [(&'static str, crate::files::Shape)] =
                 &[$((stringify!($field), crate::files::Shape::$shape),)*];
 
-            /// The gathered batch; the builders begin anew with room for another one.
-            pub(crate) fn finish(&mut self) -> Vec<arrow_array::ArrayRef> {
-                let mut full = std::mem::replace(self, Self::new());
-                vec![$(std::sync::Arc::new(full.$field.finish()) as arrow_array::ArrayRef,)*]
+            /// The gathered batch of the columns that go through Arrow.
+            pub(crate) fn batch(&mut self) -> Vec<Option<arrow_array::ArrayRef>> {
+                vec![$(crate::files::Gather::batch(&mut self.$field),)*]
+            }
+
+            /// The columns that hold their own rows.
+            pub(crate) fn own(&mut self) -> crate::files::Own<'_> {
+                vec![$(crate::files::Gather::own(&mut self.$field)
+                    .map(|column| (crate::files::Shape::$shape, column)),)*]
             }
         }
     };
@@ -310,18 +349,8 @@ pub(crate) fn utc_ms() -> arrow_schema::DataType {
 /// Bytes of a page before compression: what is gathered, encoded and compressed stays in the processor's cache.
 pub(crate) const PAGE: usize = 256 << 10;
 
-/// Rows that are gathered before they are encoded.
-pub(crate) const BATCH: usize = 512;
-
-/// A builder of ids, with room for a batch.
-pub(crate) fn text_builder() -> arrow_array::builder::StringBuilder {
-    arrow_array::builder::StringBuilder::with_capacity(BATCH, 32 << 10)
-}
-
-/// A builder of short names, with room for a batch.
-pub(crate) fn name_builder() -> arrow_array::builder::StringBuilder {
-    arrow_array::builder::StringBuilder::with_capacity(BATCH, 16 << 10)
-}
+/// Rows that are gathered in Arrow builders before they are encoded.
+pub(crate) const BATCH: usize = 2048;
 
 /// A builder of `timestamp(ms, UTC)`.
 pub(crate) fn utc_builder() -> arrow_array::builder::TimestampMillisecondBuilder {

@@ -1,175 +1,259 @@
-//! One column of whole records, written page by page as they come: a record is copied once, into a page that is used
-//! again. The way through an Arrow array copies it into the array, into a page that grows, and into a buffer of its
-//! own for each page; for the bulk of the bytes that is a tenth of a whole run.
+//! The pages of one column as they come to stand in a file, written past Arrow: what is gathered is encoded once, into
+//! memory that is used again.
 
-use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::io::Write;
 
-use bytes::{Buf as _, Bytes};
-use parquet::basic::{Compression, Encoding};
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page, PageWriter as _};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::files::PAGE;
+use crate::runs;
 
-/// A column of texts, none of them null: plain encoding, LZ4_RAW.
+/// The compression of columns with few distinct values.
+pub(crate) fn zstd() -> Compression {
+    ZstdLevel::try_new(1).map_or(Compression::SNAPPY, Compression::ZSTD)
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> ParquetError {
+    ParquetError::External(Box::new(error))
+}
+
+/// Compresses pages, one after another in the same memory.
+#[derive(Default)]
+pub(crate) struct Packer {
+    packed: Vec<u8>,
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Packer {
+    fn pack<'a>(&'a mut self, body: &'a [u8], compression: Compression) -> Result<&'a [u8]> {
+        match compression {
+            Compression::LZ4_RAW => {
+                let most = lz4_flex::block::get_maximum_output_size(body.len());
+                if self.packed.len() < most {
+                    self.packed.resize(most, 0);
+                }
+                let length = lz4_flex::block::compress_into(body, &mut self.packed).map_err(failed)?;
+                Ok(self.packed.get(..length).unwrap_or_default())
+            }
+            Compression::ZSTD(level) => {
+                let zstd = match &mut self.zstd {
+                    Some(zstd) => zstd,
+                    none => none.insert(zstd::bulk::Compressor::new(level.compression_level())?),
+                };
+                self.packed.clear();
+                self.packed.reserve(zstd::zstd_safe::compress_bound(body.len()));
+                zstd.compress_to_buffer(body, &mut self.packed)?;
+                Ok(&self.packed)
+            }
+            _ => Ok(body),
+        }
+    }
+}
+
+/// The pages of one column of one row group; used again for the next one, so that its memory is touched once.
 pub(crate) struct Pages {
-    /// Length (32 bits, little endian) and bytes of each text of the page that is being filled.
-    page: Vec<u8>,
-    compressed: Vec<u8>,
-    in_page: u32,
+    compression: Compression,
+    encodings: Vec<Encoding>,
     values: u64,
     uncompressed: usize,
-    written: TrackedWrite<Blobs>,
+    /// Length of the dictionary's page, which comes first.
+    dictionary: Option<usize>,
+    written: TrackedWrite<Vec<u8>>,
 }
 
 impl Pages {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(compression: Compression) -> Self {
         Self {
-            page: Vec::with_capacity(PAGE + PAGE / 4),
-            compressed: Vec::new(),
-            in_page: 0,
+            compression,
+            encodings: vec![Encoding::RLE],
             values: 0,
             uncompressed: 0,
-            written: TrackedWrite::new(Blobs::default()),
+            dictionary: None,
+            written: TrackedWrite::new(Vec::new()),
         }
     }
 
-    /// Adds one text.
-    pub(crate) fn append(&mut self, text: &str) -> Result<()> {
-        let length = u32::try_from(text.len())
-            .map_err(|_| ParquetError::General("a record of more than 4 GiB".to_owned()))?;
-        self.page.extend_from_slice(&length.to_le_bytes());
-        self.page.extend_from_slice(text.as_bytes());
-        self.in_page += 1;
-        if self.page.len() >= PAGE { self.flush() } else { Ok(()) }
-    }
-
-    /// Bytes held in memory, about.
+    /// Bytes held in memory.
     pub(crate) fn held(&self) -> usize {
-        self.page.len() + self.written.bytes_written()
+        self.written.inner().len()
     }
 
-    fn flush(&mut self) -> Result<()> {
-        if self.in_page == 0 {
-            return Ok(());
-        }
-        let most = lz4_flex::block::get_maximum_output_size(self.page.len());
-        if self.compressed.len() < most {
-            self.compressed.resize(most, 0);
-        }
-        let length = lz4_flex::block::compress_into(&self.page, &mut self.compressed)
-            .map_err(|e| ParquetError::External(Box::new(e)))?;
-        let buf = Bytes::copy_from_slice(self.compressed.get(..length).unwrap_or_default());
-        let page = Page::DataPage {
+    /// Adds a page of data: levels, where the column has them, and values. `count` counts nulls too.
+    pub(crate) fn data(
+        &mut self,
+        body: &[u8],
+        count: u32,
+        encoding: Encoding,
+        packer: &mut Packer,
+    ) -> Result<()> {
+        let page = |buf| Page::DataPage {
             buf,
-            num_values: self.in_page,
-            encoding: Encoding::PLAIN,
+            num_values: count,
+            encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let page = CompressedPage::new(page, self.page.len());
-        let spec = SerializedPageWriter::new(&mut self.written).write_page(page)?;
-        self.uncompressed += spec.uncompressed_size;
-        self.values += u64::from(self.in_page);
-        self.in_page = 0;
-        self.page.clear();
+        self.values += u64::from(count);
+        self.write(body, encoding, page, packer).map(|_| ())
+    }
+
+    /// Adds the dictionary, in plain encoding; before any data.
+    pub(crate) fn dictionary(&mut self, body: &[u8], count: u32, packer: &mut Packer) -> Result<()> {
+        let page = |buf| Page::DictionaryPage {
+            buf,
+            num_values: count,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        self.dictionary = Some(self.write(body, Encoding::PLAIN, page, packer)?);
         Ok(())
     }
 
-    /// Appends the column to a row group; the writer is empty afterwards.
+    fn write(
+        &mut self,
+        body: &[u8],
+        encoding: Encoding,
+        page: impl FnOnce(Bytes) -> Page,
+        packer: &mut Packer,
+    ) -> Result<usize> {
+        if !self.encodings.contains(&encoding) {
+            self.encodings.push(encoding);
+        }
+        let packed = Bytes::copy_from_slice(packer.pack(body, self.compression)?);
+        let page = CompressedPage::new(page(packed), body.len());
+        let spec = SerializedPageWriter::new(&mut self.written).write_page(page)?;
+        self.uncompressed += spec.uncompressed_size;
+        Ok(spec.compressed_size)
+    }
+
+    /// Appends the column to a row group; no page is left.
     pub(crate) fn append_to<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
         column: ColumnDescPtr,
+        statistics: Option<Statistics>,
     ) -> Result<()> {
-        self.flush()?;
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.written.flush().map_err(failed)?;
+        let pages = Bytes::from(std::mem::take(self.written.inner_mut()));
+        let bytes = pages.len() as u64;
         let values = std::mem::take(&mut self.values);
         let uncompressed = std::mem::take(&mut self.uncompressed) as u64;
-        self.written.flush().map_err(|e| ParquetError::External(Box::new(e)))?;
-        let blobs = std::mem::take(self.written.inner_mut());
-        self.written = TrackedWrite::new(Blobs::default());
-        let bytes = blobs.len();
-        let metadata = ColumnChunkMetaData::builder(column)
-            .set_compression(Compression::LZ4_RAW)
-            .set_encodings(vec![Encoding::PLAIN, Encoding::RLE])
+        let dictionary = self.dictionary.take();
+        let encodings = std::mem::replace(&mut self.encodings, vec![Encoding::RLE]);
+        let mut metadata = ColumnChunkMetaData::builder(column)
+            .set_compression(self.compression)
+            .set_encodings(encodings)
             .set_num_values(count(values))
             .set_total_compressed_size(count(bytes))
             .set_total_uncompressed_size(count(uncompressed))
-            .set_data_page_offset(0)
-            .build()?;
+            .set_data_page_offset(count(dictionary.unwrap_or(0) as u64))
+            .set_dictionary_page_offset(dictionary.map(|_| 0));
+        if let Some(statistics) = statistics {
+            metadata = metadata.set_statistics(statistics);
+        }
         let close = ColumnCloseResult {
             bytes_written: bytes,
             rows_written: values,
-            metadata,
+            metadata: metadata.build()?,
             bloom_filter: None,
             column_index: None,
             offset_index: None,
         };
-        group.append_column(&blobs, close)
-    }
-}
-
-/// What was written, piece by piece: nothing is moved while it grows.
-#[derive(Clone, Default)]
-struct Blobs(VecDeque<Bytes>);
-
-impl Write for Blobs {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.push_back(Bytes::copy_from_slice(bytes));
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
+        group.append_column(&pages, close)?;
+        // Nobody else holds them: the vector comes back as it was.
+        let mut memory = Vec::from(pages);
+        memory.clear();
+        *self.written.inner_mut() = memory;
         Ok(())
     }
 }
 
-impl Read for Blobs {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        let Some(first) = self.0.front_mut() else { return Ok(0) };
-        let n = first.len().min(to.len());
-        first.copy_to_slice(to.get_mut(..n).unwrap_or_default());
-        if first.is_empty() {
-            self.0.pop_front();
+/// Values of a page: below [`PAGE`] bytes whatever the width of an index.
+pub(crate) const VALUES: usize = PAGE / 4;
+
+/// A page in plain encoding that is being filled.
+pub(crate) struct Plain {
+    /// Whether each value is there; `None`: the column has no nulls.
+    there: Option<Vec<bool>>,
+    values: Vec<u8>,
+    count: usize,
+}
+
+impl Plain {
+    pub(crate) fn new(nullable: bool) -> Self {
+        Self { there: nullable.then(Vec::new), values: Vec::new(), count: 0 }
+    }
+
+    pub(crate) fn append(&mut self, value: Option<&[u8]>, with_length: bool) -> Result<()> {
+        if let Some(there) = &mut self.there {
+            there.push(value.is_some());
         }
-        Ok(n)
-    }
-}
-
-impl Length for Blobs {
-    fn len(&self) -> u64 {
-        self.0.iter().map(|b| b.len() as u64).sum()
-    }
-}
-
-impl ChunkReader for Blobs {
-    type T = Self;
-
-    fn get_read(&self, start: u64) -> Result<Self> {
-        let mut all = self.clone();
-        let mut skip = usize::try_from(start).unwrap_or(usize::MAX);
-        while let Some(first) = all.0.front_mut() {
-            let n = skip.min(first.len());
-            first.advance(n);
-            skip -= n;
-            if !first.is_empty() {
-                break;
+        self.count += 1;
+        if let Some(value) = value {
+            if with_length {
+                self.values.extend_from_slice(&length(value)?);
             }
-            all.0.pop_front();
+            self.values.extend_from_slice(value);
         }
-        Ok(all)
+        Ok(())
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        let mut out = Vec::with_capacity(length);
-        self.get_read(start)?.take(length as u64).read_to_end(&mut out)?;
-        Ok(out.into())
+    /// Bytes of its values.
+    pub(crate) fn held(&self) -> usize {
+        self.values.len()
     }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.values.len() >= PAGE || self.count >= VALUES
+    }
+
+    pub(crate) fn flush(&mut self, pages: &mut Pages, packer: &mut Packer) -> Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let n = count(std::mem::take(&mut self.count))?;
+        match &mut self.there {
+            None => pages.data(&self.values, n, Encoding::PLAIN, packer)?,
+            Some(there) => {
+                let mut body = Vec::with_capacity(self.values.len() + 16);
+                levels(there.drain(..), &mut body)?;
+                body.extend_from_slice(&self.values);
+                pages.data(&body, n, Encoding::PLAIN, packer)?;
+            }
+        }
+        self.values.clear();
+        Ok(())
+    }
+}
+
+/// Definition levels, with their length before them.
+pub(crate) fn levels(there: impl Iterator<Item = bool>, body: &mut Vec<u8>) -> Result<()> {
+    let all: Vec<u32> = there.map(u32::from).collect();
+    let mut encoded = Vec::new();
+    runs::encode(&all, 1, &mut encoded);
+    body.extend_from_slice(&length(&encoded)?);
+    body.extend_from_slice(&encoded);
+    Ok(())
+}
+
+pub(crate) fn length(bytes: &[u8]) -> Result<[u8; 4]> {
+    u32::try_from(bytes.len()).map(u32::to_le_bytes).map_err(|_| too_much())
+}
+
+pub(crate) fn count(n: usize) -> Result<u32> {
+    u32::try_from(n).map_err(|_| too_much())
+}
+
+pub(crate) fn too_much() -> ParquetError {
+    ParquetError::General("a column with more than 4 GiB, or a value of that".to_owned())
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Date32Builder, FixedSizeBinaryBuilder, Int32Builder, Int64Builder, ListBuilder,
-    StringBuilder, StructBuilder, TimestampMillisecondBuilder, UInt16Builder,
+    BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder, TimestampMillisecondBuilder,
+    UInt16Builder,
 };
 use arrow_array::{
     Array, BooleanArray, Date32Array, FixedSizeBinaryArray, Int32Array, Int64Array, ListArray, RecordBatch,
@@ -15,8 +15,9 @@ use bytes::Bytes;
 use lastcall_compare::{Category, Comparison, ComparisonResult, Discrepancy, Evidence, Reason, Severity};
 use lastcall_event::{Day, Fidelity, Status, Suppression, Timestamp};
 
+use crate::direct::{Few, Hashes};
 use crate::error::LedgerError;
-use crate::files::{self, BATCH, FileBytes, Output, columns, name_builder, utc_builder, utc_ms};
+use crate::files::{self, BATCH, FileBytes, Output, columns, utc_builder, utc_ms};
 use crate::rows::{Position, ResultRow};
 use crate::wire;
 
@@ -41,29 +42,29 @@ fn list(dtype: DataType) -> DataType {
 }
 
 columns!(Columns {
-    partition: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;
+    partition: Few = Few::integers(), DataType::Int32, false, Few;
     offset: Int64Builder = Int64Builder::new(), DataType::Int64, false, Ascending;
-    index: Int32Builder = Int32Builder::new(), DataType::Int32, false, Few;
+    index: Few = Few::integers(), DataType::Int32, false, Few;
     ts: TimestampMillisecondBuilder = utc_builder(), utc_ms(), false, Ascending;
-    day: Date32Builder = Date32Builder::new(), DataType::Date32, false, Filter;
-    call_key: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), false, Random;
-    tool_id: StringBuilder = name_builder(), DataType::Utf8, false, Filter;
-    current: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    candidate: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    epoch: StringBuilder = name_builder(), DataType::Utf8, false, Few;
-    session_key: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(16), DataType::FixedSizeBinary(16), true, Random;
-    agent: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    cohort: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    result: StringBuilder = name_builder(), DataType::Utf8, false, Filter;
-    reason: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    severity: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    day: Few = Few::integers(), DataType::Date32, false, Filter;
+    call_key: Hashes = Hashes::new(), DataType::FixedSizeBinary(16), false, Random;
+    tool_id: Few = Few::texts(), DataType::Utf8, false, Filter;
+    current: Few = Few::texts(), DataType::Utf8, false, Few;
+    candidate: Few = Few::texts(), DataType::Utf8, false, Few;
+    epoch: Few = Few::texts(), DataType::Utf8, false, Few;
+    session_key: Hashes = Hashes::nullable(), DataType::FixedSizeBinary(16), true, Random;
+    agent: Few = Few::texts(), DataType::Utf8, true, Few;
+    cohort: Few = Few::texts(), DataType::Utf8, true, Few;
+    result: Few = Few::texts(), DataType::Utf8, false, Filter;
+    reason: Few = Few::texts(), DataType::Utf8, true, Few;
+    severity: Few = Few::texts(), DataType::Utf8, true, Few;
     refused: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
-    fidelity: StringBuilder = name_builder(), DataType::Utf8, false, Few;
+    fidelity: Few = Few::texts(), DataType::Utf8, false, Few;
     evidence_validation: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
     evidence_arguments: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
     evidence_outcome: BooleanBuilder = BooleanBuilder::new(), DataType::Boolean, false, Few;
-    suppression: StringBuilder = name_builder(), DataType::Utf8, true, Few;
-    candidate_status: StringBuilder = name_builder(), DataType::Utf8, true, Few;
+    suppression: Few = Few::texts(), DataType::Utf8, true, Few;
+    candidate_status: Few = Few::texts(), DataType::Utf8, true, Few;
     discrepancies: ListBuilder<StructBuilder> =
         ListBuilder::new(StructBuilder::from_fields(discrepancy_fields(), 0))
             .with_field(item(DataType::Struct(discrepancy_fields()))),
@@ -76,7 +77,7 @@ columns!(Columns {
     places_disagreed: ListBuilder<UInt16Builder> =
         ListBuilder::new(UInt16Builder::new()).with_field(item(DataType::UInt16)),
         list(DataType::UInt16), false, Few;
-    commitment: FixedSizeBinaryBuilder = FixedSizeBinaryBuilder::new(32), DataType::FixedSizeBinary(32), false, Random;
+    commitment: Hashes = Hashes::new(), DataType::FixedSizeBinary(32), false, Random;
 });
 
 /// One row, borrowed: nothing is copied before it is in its column.
@@ -88,6 +89,8 @@ pub struct ResultRef<'a> {
     pub ts: Timestamp,
     /// First 16 bytes of SHA-256 over the call id.
     pub call_key: &'a [u8; 16],
+    /// Stands for tool, contracts and epoch, which are the same wherever it is the same in a file.
+    pub pair: usize,
     /// Tool.
     pub tool_id: &'a str,
     /// Current contract id.
@@ -117,6 +120,8 @@ pub struct ResultRef<'a> {
 /// Writes a results file in memory.
 pub struct ResultsWriter {
     columns: Columns,
+    /// What a pair's names have become in their columns.
+    named: Vec<Option<Named>>,
     gathered: usize,
     output: Output,
 }
@@ -124,7 +129,7 @@ pub struct ResultsWriter {
 impl Default for ResultsWriter {
     fn default() -> Self {
         let output = Output::new(Columns::schema(), properties());
-        Self { columns: Columns::new(), gathered: 0, output }
+        Self { columns: Columns::new(), named: Vec::new(), gathered: 0, output }
     }
 }
 
@@ -139,68 +144,107 @@ fn odd(e: impl std::fmt::Display) -> LedgerError {
 impl ResultsWriter {
     /// Adds one row.
     pub fn append(&mut self, row: &ResultRef<'_>) -> Result<(), LedgerError> {
-        let c = &mut self.columns;
-        let comparison = row.comparison;
-        c.partition.append_value(row.position.partition);
-        c.offset.append_value(row.position.offset);
-        c.index.append_value(row.position.index);
-        c.ts.append_value(row.ts.0);
-        c.day.append_value(row.ts.day().0);
-        c.call_key.append_value(row.call_key).map_err(odd)?;
-        c.tool_id.append_value(row.tool_id);
-        c.current.append_value(row.current);
-        c.candidate.append_value(row.candidate);
-        c.epoch.append_value(row.epoch);
-        match row.session_key {
-            Some(key) => c.session_key.append_value(key).map_err(odd)?,
-            None => c.session_key.append_null(),
+        self.columns.append(row, &mut self.named).map_err(odd)?;
+        for d in &row.comparison.discrepancies {
+            append_discrepancy(self.columns.discrepancies.values(), d)?;
         }
-        c.agent.append_option(row.agent);
-        c.cohort.append_option(row.cohort);
-        c.result.append_value(comparison.result.as_str());
-        c.reason.append_option(comparison.reason.map(Reason::as_str));
-        c.severity.append_option(comparison.severity().map(Severity::as_str));
-        c.refused.append_value(comparison.refused());
-        c.fidelity.append_value(wire::fidelity(row.fidelity));
-        c.evidence_validation.append_value(comparison.evidence.validation);
-        c.evidence_arguments.append_value(comparison.evidence.arguments);
-        c.evidence_outcome.append_value(comparison.evidence.outcome);
-        c.suppression.append_option(row.suppression.map(wire::suppression));
-        c.candidate_status.append_option(row.candidate_status.map(Status::as_str));
-        for d in &comparison.discrepancies {
-            append_discrepancy(c.discrepancies.values(), d)?;
-        }
-        c.discrepancies.append(true);
-        for rule in &comparison.rules {
-            c.rules.values().append_value(rule);
-        }
-        c.rules.append(true);
-        c.places_touched.values().append_slice(&comparison.touched);
-        c.places_touched.append(true);
-        c.places_disagreed.values().append_slice(&comparison.disagreed_at);
-        c.places_disagreed.append(true);
-        c.commitment.append_value(row.commitment).map_err(odd)?;
+        self.columns.discrepancies.append(true);
         self.gathered += 1;
         if self.gathered >= BATCH { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), LedgerError> {
-        if self.gathered > 0 {
-            self.gathered = 0;
-            self.output.write(&self.columns.finish())?;
+        let rows = std::mem::take(&mut self.gathered);
+        if rows == 0 {
+            return Ok(());
         }
-        Ok(())
+        let batch = self.columns.batch();
+        self.output.write_some(rows, batch.iter().map(Option::as_ref))
     }
 
     /// Bytes held in memory, about.
-    pub fn held(&self) -> usize {
-        self.output.held() + self.gathered * 400
+    pub fn held(&mut self) -> usize {
+        let own: usize = self.columns.own().iter().flatten().map(|(_, column)| column.held()).sum();
+        self.output.held() + own + self.gathered * 64
     }
 
     /// The file; `None` when there is no row. The writer is empty afterwards.
     pub fn finish(&mut self) -> Result<Option<FileBytes>, LedgerError> {
         self.flush()?;
-        self.output.finish()
+        self.named.clear();
+        self.output.finish_with(self.columns.own())
+    }
+
+    /// Takes back the memory of a file that was written.
+    pub fn reuse(&mut self, memory: Bytes) {
+        self.output.reuse(memory);
+    }
+}
+
+/// Indices into the dictionaries of tool, current, candidate and epoch.
+#[derive(Clone, Copy)]
+struct Named([u32; 4]);
+
+impl Columns {
+    /// Tool, contracts and epoch: four texts of a file's thousands of pairs, looked up once for each of them.
+    fn append_pair(
+        &mut self,
+        row: &ResultRef<'_>,
+        named: &mut Vec<Option<Named>>,
+    ) -> parquet::errors::Result<()> {
+        if let Some(Some(Named([tool_id, current, candidate, epoch]))) = named.get(row.pair) {
+            self.tool_id.append_known(*tool_id);
+            self.current.append_known(*current);
+            self.candidate.append_known(*candidate);
+            self.epoch.append_known(*epoch);
+            return Ok(());
+        }
+        self.tool_id.append_value(row.tool_id)?;
+        self.current.append_value(row.current)?;
+        self.candidate.append_value(row.candidate)?;
+        self.epoch.append_value(row.epoch)?;
+        if named.len() <= row.pair {
+            named.resize(row.pair + 1, None);
+        }
+        if let Some(named) = named.get_mut(row.pair) {
+            let columns = [&self.tool_id, &self.current, &self.candidate, &self.epoch];
+            *named = Some(Named(columns.map(Few::last)));
+        }
+        Ok(())
+    }
+
+    /// All but the discrepancies.
+    fn append(&mut self, row: &ResultRef<'_>, named: &mut Vec<Option<Named>>) -> parquet::errors::Result<()> {
+        let comparison = row.comparison;
+        self.partition.append_integer(row.position.partition)?;
+        self.offset.append_value(row.position.offset);
+        self.index.append_integer(row.position.index)?;
+        self.ts.append_value(row.ts.0);
+        self.day.append_integer(row.ts.day().0)?;
+        self.call_key.append_value(row.call_key)?;
+        self.append_pair(row, named)?;
+        self.session_key.append_option(row.session_key.map(<[u8; 16]>::as_slice))?;
+        self.agent.append_option(row.agent)?;
+        self.cohort.append_option(row.cohort)?;
+        self.result.append_value(comparison.result.as_str())?;
+        self.reason.append_option(comparison.reason.map(Reason::as_str))?;
+        self.severity.append_option(comparison.severity().map(Severity::as_str))?;
+        self.refused.append_value(comparison.refused());
+        self.fidelity.append_value(wire::fidelity(row.fidelity))?;
+        self.evidence_validation.append_value(comparison.evidence.validation);
+        self.evidence_arguments.append_value(comparison.evidence.arguments);
+        self.evidence_outcome.append_value(comparison.evidence.outcome);
+        self.suppression.append_option(row.suppression.map(wire::suppression))?;
+        self.candidate_status.append_option(row.candidate_status.map(Status::as_str))?;
+        for rule in &comparison.rules {
+            self.rules.values().append_value(rule);
+        }
+        self.rules.append(true);
+        self.places_touched.values().append_slice(&comparison.touched);
+        self.places_touched.append(true);
+        self.places_disagreed.values().append_slice(&comparison.disagreed_at);
+        self.places_disagreed.append(true);
+        self.commitment.append_value(row.commitment)
     }
 }
 

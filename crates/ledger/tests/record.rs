@@ -135,6 +135,7 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
             position,
             ts: call.ts,
             call_key: &[1; 16],
+            pair: 0,
             tool_id: "t",
             current: "t@1",
             candidate: "t@2",

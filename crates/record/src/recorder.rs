@@ -157,6 +157,17 @@ impl Recorder {
         self.first_dead.as_deref()
     }
 
+    /// Takes back the memory of files that were written: the next chunk is made in it.
+    pub fn reuse(&mut self, files: Vec<(FileKind, Bytes)>) {
+        for (kind, memory) in files {
+            match kind {
+                FileKind::Calls => self.calls.reuse(memory),
+                FileKind::Results => self.results.reuse(memory),
+                FileKind::Dead => {}
+            }
+        }
+    }
+
     /// One step. `now` is the system's clock: the age of chunks, and in a system ledger the time of entries.
     pub fn step(&mut self, input: Input<'_>, now: Timestamp) -> Result<Vec<Action>, RecordError> {
         let mut actions = Vec::new();
@@ -492,6 +503,7 @@ impl Recorder {
                 position,
                 ts: call.ts,
                 call_key: &call_key,
+                pair: judged.pair,
                 tool_id: &call.tool_id,
                 current: &pair.current,
                 candidate: &pair.candidate,

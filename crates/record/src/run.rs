@@ -129,11 +129,14 @@ impl Summary {
         for (code, n) in &chunk.dead_reasons {
             *self.dead_reasons.entry(code.clone()).or_default() += n;
         }
-        for count in &chunk.calls {
-            self.count(&count.tool, |tool| tool.calls += count.calls);
+        // They are sorted by day and tool: a tool is looked up once a day.
+        for same in chunk.calls.chunk_by(|a, b| a.tool == b.tool) {
+            let Some(first) = same.first() else { continue };
+            self.count(&first.tool, |tool| tool.calls += same.iter().map(|count| count.calls).sum::<u64>());
         }
-        for tally in &chunk.tallies {
-            self.count(&tally.tool, |tool| tool.counts.add(&tally.counts));
+        for same in chunk.tallies.chunk_by(|a, b| a.tool == b.tool) {
+            let Some(first) = same.first() else { continue };
+            self.count(&first.tool, |tool| same.iter().for_each(|tally| tool.counts.add(&tally.counts)));
         }
     }
 
@@ -586,7 +589,7 @@ impl<'a> Run<'a> {
                     self.summary.clocks_ignored = self.summary.balance.clock;
                 }
             }
-            drop(commit);
+            recorder.reuse(commit.into_files());
             pending.extend(recorder.step(Input::Appended(answer), system_now())?);
             // Before the next chunk opens: whoever is behind the control chain catches up first.
             if self.ledger.follow_control(&mut self.control)? {

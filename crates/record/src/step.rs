@@ -5,7 +5,7 @@ use lastcall_event::source::Header;
 use lastcall_event::{Preset, Timestamp};
 use lastcall_ledger::LedgerError;
 use lastcall_ledger::chain::{Append, Tail};
-use lastcall_ledger::entry::{ControlRef, PartitionBody, Progress};
+use lastcall_ledger::entry::{ControlRef, FileKind, PartitionBody, Progress};
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
 
 use crate::judge::Judge;
@@ -142,6 +142,15 @@ pub struct Commit {
     pub now: Timestamp,
     /// The time of the control entry that the body names.
     pub floor: Timestamp,
+}
+
+impl Commit {
+    /// The files' bytes by kind, as the body names them.
+    pub fn into_files(self) -> Vec<(FileKind, Bytes)> {
+        let kinds =
+            self.body.chunk().map(|chunk| chunk.files.iter().map(|file| file.kind)).into_iter().flatten();
+        kinds.zip(self.files).map(|(kind, (_, bytes))| (kind, bytes)).collect()
+    }
 }
 
 /// Why the recorder stops.
