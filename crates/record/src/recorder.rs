@@ -117,7 +117,7 @@ impl Recorder {
     }
 
     /// Bytes that the open chunk holds in memory, about.
-    pub fn held(&self) -> usize {
+    pub fn held(&mut self) -> usize {
         self.calls.held() + self.results.held() + self.dead.held()
     }
 

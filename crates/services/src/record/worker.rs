@@ -392,16 +392,13 @@ impl Worker {
 
     /// At the limit of its memory the largest chunk closes first.
     fn fit(&self, held: &mut BTreeMap<Key, Held>, waiting: &mut Vec<Job>) -> Result<(), Stop> {
-        let total: usize = held.values().map(|one| one.recorder.held()).sum();
-        if total < self.budget {
+        let sizes: Vec<usize> = held.values_mut().map(|one| one.recorder.held()).collect();
+        if sizes.iter().sum::<usize>() < self.budget {
             return Ok(());
         }
-        let largest = held
-            .iter_mut()
-            .filter(|(_, one)| !one.recorder.in_flight())
-            .max_by_key(|(_, one)| one.recorder.held());
-        match largest {
-            Some((key, one)) => self.step(key, one, Input::Close, waiting),
+        let idle = held.iter_mut().zip(sizes).filter(|((_, one), _)| !one.recorder.in_flight());
+        match idle.max_by_key(|(_, size)| *size) {
+            Some(((key, one), _)) => self.step(key, one, Input::Close, waiting),
             None => Ok(()),
         }
     }
