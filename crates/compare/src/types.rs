@@ -168,6 +168,19 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Nothing was found out, for a reason.
+    pub fn unresolved(reason: Reason) -> Self {
+        Self {
+            result: ComparisonResult::Unresolved,
+            reason: Some(reason),
+            discrepancies: Vec::new(),
+            evidence: Evidence::default(),
+            rules: Vec::new(),
+            touched: Vec::new(),
+            disagreed_at: Vec::new(),
+        }
+    }
+
     /// The worst severity, if there is any discrepancy.
     pub fn severity(&self) -> Option<Severity> {
         self.discrepancies.iter().map(|d| d.severity).max()

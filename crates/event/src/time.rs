@@ -12,6 +12,10 @@ pub struct Timestamp(pub i64);
 pub struct Day(pub i32);
 
 const MS_PER_DAY: i64 = 86_400_000;
+/// How far a call may lie after its message's timestamp.
+const AHEAD_MS: i64 = 5 * 60_000;
+/// How far a call may lie before its message's timestamp.
+const BEHIND_MS: i64 = 7 * MS_PER_DAY;
 /// 0000-01-01T00:00:00Z.
 const FIRST_MS: i64 = -62_167_219_200_000;
 /// 9999-12-31T23:59:59.999Z.
@@ -26,6 +30,13 @@ impl Timestamp {
         let at = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
         // by its UTC moment: what is read has to be written and read again
         (FIRST_MS..=LAST_MS).contains(&at).then_some(Self(at))
+    }
+
+    /// Whether a call that claims this moment cannot have come in a message of the other: more than 5 minutes before it
+    /// was made, or more than 7 days after. A clock is wrong then, and the call counts on its message's day.
+    pub fn is_off(self, message: Self) -> bool {
+        let after = self.0.saturating_sub(message.0);
+        !(-BEHIND_MS..=AHEAD_MS).contains(&after)
     }
 
     /// The UTC day this moment lies in.

@@ -53,6 +53,8 @@ pub struct CallRef<'a> {
     pub position: Position,
     /// First 16 bytes of SHA-256 over the call id.
     pub call_key: &'a [u8; 16],
+    /// Its time: what it says, or, where that is off, its message's.
+    pub ts: Timestamp,
     /// The call as read.
     pub call: &'a CallRecord<'a>,
     /// How `record` is read.
@@ -128,8 +130,8 @@ impl Columns {
         self.partition.append_integer(row.position.partition)?;
         self.offset.append_value(row.position.offset);
         self.index.append_integer(row.position.index)?;
-        self.ts.append_value(call.ts.0);
-        self.day.append_integer(call.ts.day().0)?;
+        self.ts.append_value(row.ts.0);
+        self.day.append_integer(row.ts.day().0)?;
         self.call_id.append_value(&call.call_id)?;
         self.call_key.append_value(row.call_key)?;
         self.tool_id.append_value(&call.tool_id)?;

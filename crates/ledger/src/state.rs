@@ -284,6 +284,38 @@ impl ControlState {
         Some(folded)
     }
 
+    /// The observed pair of a tool; with several candidates the named one.
+    ///
+    /// # Errors
+    /// In words: none, or several, with what to do.
+    pub fn observed_pair(&self, tool: &str, candidate: Option<&str>) -> Result<&Pair, String> {
+        let of_tool = || self.observed.iter().map(|o| &o.pair).filter(|p| p.tool_id == tool);
+        let pairs: Vec<&Pair> = of_tool().filter(|p| candidate.is_none_or(|c| p.candidate == c)).collect();
+        match pairs.as_slice() {
+            [one] => Ok(one),
+            [] => {
+                let known: Vec<&str> = of_tool().map(|p| p.candidate.as_str()).collect();
+                if let (Some(candidate), false) = (candidate, known.is_empty()) {
+                    return Err(format!("{candidate} is not observed for `{tool}`; observed: {}", known.join(", ")));
+                }
+                let tools = self.observed.iter().map(|o| o.pair.tool_id.as_str());
+                Err(match lastcall_decision::nearest(tool, tools) {
+                    Some(near) => format!("no pair of `{tool}` is observed; did you mean `{near}`?"),
+                    None => {
+                        format!("no pair of `{tool}` is observed; begin with `lastcall plan observe OLD NEW`")
+                    }
+                })
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|p| p.candidate.as_str()).collect();
+                Err(format!(
+                    "`{tool}` has several observed candidates; say which with --candidate: {}",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+
     /// The pairs that recorders compare now: observed ones and those of open windows, each epoch once.
     pub fn active_pairs(&self) -> Vec<Pair> {
         let windows = self.registrations.iter().filter(|r| r.end.is_none()).map(|r| &r.pair);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use lastcall_compare::{Category, Severity};
+use lastcall_compare::{Category, ComparisonResult, Severity};
 use lastcall_contract::Digest;
 use lastcall_event::Day;
 use serde::{Deserialize, Serialize};
@@ -138,6 +138,17 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The rows by result.
+    pub fn by_result(&self) -> [(ComparisonResult, u64); 5] {
+        [
+            (ComparisonResult::Agreed, self.agreed),
+            (ComparisonResult::Disagreed, self.disagreed),
+            (ComparisonResult::BothRejected, self.both_rejected),
+            (ComparisonResult::Excluded, self.excluded),
+            (ComparisonResult::Unresolved, self.unresolved),
+        ]
+    }
+
     /// The rows: the five results.
     pub fn rows(&self) -> u64 {
         self.agreed + self.disagreed + self.both_rejected + self.excluded + self.unresolved

@@ -8,6 +8,7 @@ mod judge;
 pub mod lines;
 mod mapped;
 mod recorder;
+pub mod plant;
 mod redact;
 mod run;
 mod step;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lastcall_compare::COMPARATOR_VERSION;
+use lastcall_compare::{COMPARATOR_VERSION, Comparison, Reason};
 use lastcall_event::source::{Decoder, Message};
 use lastcall_event::{CallRecord, Decoded, Record, Timestamp, Upstream};
 use lastcall_ledger::chain::{Append, Tail};
@@ -70,6 +70,8 @@ pub struct Recorder {
     first_dead: Option<String>,
     /// Reads the messages of a mapped source.
     decoder: Option<Arc<Decoder>>,
+    /// The time of the message that is being read; none where calls' own times are not held against it.
+    message_time: Option<Timestamp>,
 }
 
 const SALTS: usize = 4096;
@@ -101,6 +103,7 @@ impl Recorder {
             repeated: 0,
             first_dead: None,
             decoder: None,
+            message_time: None,
         }
     }
 
@@ -283,6 +286,7 @@ impl Recorder {
         }
         self.open(expected, now);
         let received = self.clock(now);
+        self.message_time = incoming.time.filter(|_| !self.spec.simulated);
         let position = Position { partition: self.spec.partition.0, offset: offset.0, index: 0 };
         let mut read = 1;
         if incoming.too_long {
@@ -472,9 +476,12 @@ impl Recorder {
         let unit = envelope.session_id.as_ref().or(envelope.run_id.as_ref()).or(envelope.trace_id.as_ref());
         let session_key = unit.map(|text| first16(text.as_bytes()));
         let preset = self.spec.preset.stored();
+        let off = self.message_time.filter(|message| call.ts.is_off(*message));
+        let ts = off.unwrap_or(call.ts);
         let commitment = self.calls.append(&CallRef {
             position,
             call_key: &call_key,
+            ts,
             call: stored,
             preset,
             record,
@@ -483,6 +490,9 @@ impl Recorder {
         self.judged.clear();
         let judge = &self.config.judge;
         judge.judge(call, &mut self.judged);
+        if off.is_some() {
+            self.judged.iter_mut().for_each(|j| j.comparison = Comparison::unresolved(Reason::Clock));
+        }
         if let Some(redactor) = &self.config.redactor {
             let mask = |j: &mut Judged| redactor.mask(&call.tool_id, &mut j.comparison.discrepancies);
             self.judged.iter_mut().for_each(mask);
@@ -494,14 +504,14 @@ impl Recorder {
             None => false,
             Some(stated) => self.judged.iter().any(|j| !self.config.judge.is_current(j.pair, stated)),
         };
-        let key = open.tallies.call(stored, mismatch);
+        let key = open.tallies.call(stored, ts.day(), mismatch);
         for judged in &self.judged {
             let Some(pair) = pairs.get(judged.pair) else { continue };
             open.tallies.comparison(key, judged.pair, call.fidelity, &judged.comparison);
             let candidate = call.candidates.iter().find(|c| *c.contract_id == *pair.candidate);
             self.results.append(&ResultRef {
                 position,
-                ts: call.ts,
+                ts,
                 call_key: &call_key,
                 pair: judged.pair,
                 tool_id: &call.tool_id,
@@ -519,8 +529,8 @@ impl Recorder {
             })?;
         }
         open.balance.calls += 1;
-        open.oldest = Some(open.oldest.map_or(call.ts, |t| t.min(call.ts)));
-        open.newest = Some(open.newest.map_or(call.ts, |t| t.max(call.ts)));
+        open.oldest = Some(open.oldest.map_or(ts, |t| t.min(ts)));
+        open.newest = Some(open.newest.map_or(ts, |t| t.max(ts)));
         Ok(())
     }
 

@@ -89,10 +89,10 @@ impl Tallies {
         self.calls.len() + self.cells.len() + self.exposure.len() / 4
     }
 
-    /// Counts a call; the key serves for its comparisons.
-    pub(crate) fn call(&mut self, call: &CallRecord<'_>, mismatch: bool) -> Key {
+    /// Counts a call on a day; the key serves for its comparisons.
+    pub(crate) fn call(&mut self, call: &CallRecord<'_>, day: Day, mismatch: bool) -> Key {
         let key = Key {
-            day: call.ts.day(),
+            day,
             tool: self.interner.id(Some(&call.tool_id)),
             cohort: self.interner.id(call.envelope.cohort.as_deref()),
             agent: self.interner.id(call.envelope.agent_id.as_deref()),

@@ -6,3 +6,4 @@
 
 pub mod kafka;
 pub mod record;
+pub mod telemetry;

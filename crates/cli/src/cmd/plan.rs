@@ -1,7 +1,7 @@
 //! `lastcall plan`: observe a pair, fix the rule for it, show what is fixed, plant faults.
 
 mod observe;
-pub mod plant;
+mod plant;
 mod register;
 mod show;
 
@@ -85,29 +85,7 @@ pub fn definition_bytes(contract: &Contract) -> anyhow::Result<Vec<u8>> {
 
 /// The observed pair of a tool; with several candidates the named one.
 pub fn observed_pair(control: &ControlState, tool: &str, candidate: Option<&str>) -> anyhow::Result<Pair> {
-    let of_tool = || control.observed.iter().map(|o| &o.pair).filter(|p| p.tool_id == tool);
-    let pairs: Vec<&Pair> = of_tool().filter(|p| candidate.is_none_or(|c| p.candidate == c)).collect();
-    match pairs.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] => {
-            let known: Vec<&str> = of_tool().map(|p| p.candidate.as_str()).collect();
-            if let (Some(candidate), false) = (candidate, known.is_empty()) {
-                bail!("{candidate} is not observed for `{tool}`; observed: {}", known.join(", "));
-            }
-            let tools: Vec<&str> = control.observed.iter().map(|o| o.pair.tool_id.as_str()).collect();
-            match lastcall_decision::nearest(tool, tools.iter().copied()) {
-                Some(near) => bail!("no pair of `{tool}` is observed; did you mean `{near}`?"),
-                None => bail!("no pair of `{tool}` is observed; begin with `lastcall plan observe OLD NEW`"),
-            }
-        }
-        several => {
-            let names: Vec<&str> = several.iter().map(|p| p.candidate.as_str()).collect();
-            bail!(
-                "`{tool}` has several observed candidates; say which with --candidate: {}",
-                names.join(", ")
-            )
-        }
-    }
+    control.observed_pair(tool, candidate).cloned().map_err(anyhow::Error::msg)
 }
 
 /// Reads a text file of at most 4 MiB.

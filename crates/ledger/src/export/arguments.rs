@@ -179,8 +179,8 @@ pub(crate) fn check_row(path: &str, row: &CallRow) -> Result<(), LedgerError> {
     let same = row.call_id == *call.call_id
         && row.call_key == crate::window::call_key(&call.call_id)
         && row.tool_id == *call.tool_id
-        && row.ts == call.ts
-        && row.day == call.ts.day()
+        && (row.ts == call.ts || call.ts.is_off(row.ts))
+        && row.day == row.ts.day()
         && row.fidelity == call.fidelity
         && row.status == call.outcome.status
         && text(&row.contract_id, call.contract_id.as_deref())

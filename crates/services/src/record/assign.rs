@@ -14,7 +14,7 @@ use lastcall_record::{Assigned, Committer, beginning};
 
 use super::Stop;
 use super::follower::Follower;
-use crate::kafka::topic::Observer;
+use crate::kafka::topic::{Bounds, Observer};
 
 /// Where the first deployment of a source begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,18 +66,9 @@ impl Assigner {
             None => self.begin(&committer, source, partition, partitions)?,
         };
         self.follower.reach(&assigned.control)?;
-        self.same_cluster(source, &assigned)?;
         let bounds = self.observer.bounds(&source.name, partition)?;
-        let next = assigned.progress.next.0;
-        if next > bounds.high {
-            return Err(Stop::Topic(format!(
-                "{}/{partition}: {next} records were recorded, and the topic ends at {}: it was deleted and made again, \
-                 or this is another cluster. Its new records are another source: give the topic another name, or record \
-                 it into another ledger",
-                source.name, bounds.high
-            )));
-        }
-        if next < bounds.low {
+        self.fits(source, partition, &assigned, bounds)?;
+        if assigned.progress.next.0 < bounds.low {
             assigned = self.gap(source, partition, &assigned, bounds.low)?;
         }
         assigned.progress.partitions = assigned.progress.partitions.max(partitions);
@@ -86,6 +77,39 @@ impl Assigner {
         let last = last.filter(|last| bounds.low <= last.offset.0 && last.offset.0 < next);
         let read_from = last.as_ref().map_or(next, |last| last.offset.0);
         Ok(Start { assigned, read_from, last })
+    }
+
+    /// Whether what the topic holds is what the record goes on with.
+    ///
+    /// # Errors
+    /// Another cluster, a topic that was made again, or records that are gone and that nobody said may be.
+    pub fn fits(
+        &self,
+        source: &SourceInfo,
+        partition: i32,
+        assigned: &Assigned,
+        bounds: Bounds,
+    ) -> Result<(), Stop> {
+        self.same_cluster(source, assigned)?;
+        let next = assigned.progress.next.0;
+        if next > bounds.high {
+            return Err(Stop::Topic(format!(
+                "{}/{partition}: recording goes on at offset {next}, and the topic ends at {}: it was deleted and made \
+                 again, or this is another cluster. Its new records are another source: give the topic another name, \
+                 or record it into another ledger",
+                source.name, bounds.high
+            )));
+        }
+        if next < bounds.low && self.accept_gap.is_none() {
+            return Err(Stop::Topic(format!(
+                "{}/{partition}: recording goes on at offset {next}, and the topic begins at {}: {} records are gone \
+                 (retention). To accept that, and have the record say so, start with --accept-gap \"WHY\"",
+                source.name,
+                bounds.low,
+                bounds.low.saturating_sub(next)
+            )));
+        }
+        Ok(())
     }
 
     fn same_cluster(&self, source: &SourceInfo, assigned: &Assigned) -> Result<(), Stop> {
@@ -142,22 +166,14 @@ impl Assigner {
         low: i64,
     ) -> Result<Assigned, Stop> {
         let next = assigned.progress.next;
-        let Some(reason) = &self.accept_gap else {
-            return Err(Stop::Topic(format!(
-                "{}/{partition}: recording goes on at offset {}, and the topic begins at {low}: {} records are gone \
-                 (retention). To accept that, and have the record say so, start with --accept-gap \"WHY\"",
-                source.name,
-                next.0,
-                low.saturating_sub(next.0)
-            )));
-        };
+        let reason = self.accept_gap.clone().unwrap_or_default();
         let current = self.follower.refresh()?;
         let mut progress = assigned.progress.clone();
         progress.next = NextOffset(low);
         progress.fingerprint.last = None;
         let body = PartitionBody::Gap {
             range: Range { first: next, next: NextOffset(low) },
-            reason: reason.clone(),
+            reason,
             control: current.control().clone(),
             progress,
             build: Build {

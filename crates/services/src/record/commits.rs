@@ -2,14 +2,17 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use lastcall_ledger::Ledger;
+use lastcall_ledger::chain::Append;
 use lastcall_ledger::position::Partition;
 use lastcall_record::{Commit, Committer};
 
 use super::pulse::Pulse;
-use super::worker::{Recorded, ToWorker};
+use super::worker::{Added, Recorded, ToWorker};
 use super::{Key, Stop};
+use crate::telemetry::{Appended, Telemetry};
 
 /// Something to be written.
 pub struct Job {
@@ -24,7 +27,7 @@ pub struct Job {
 }
 
 /// Writes jobs until there are none any more. One of an assignment that is over is not written: its worker drops it.
-pub fn run(ledger: &Ledger, pulse: &Pulse, jobs: &Mutex<Receiver<Job>>) {
+pub fn run(ledger: &Ledger, pulse: &Pulse, telemetry: &Telemetry, jobs: &Mutex<Receiver<Job>>) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { key, generation, commit, answer }) = job else { return };
@@ -35,9 +38,23 @@ pub fn run(ledger: &Ledger, pulse: &Pulse, jobs: &Mutex<Receiver<Job>>) {
         let committer = Committer::new(&**store, &key.source, Partition(key.partition), ledger.writer());
         let recorded = Recorded {
             next: commit.body.progress().next.0,
-            balance: commit.body.chunk().map(|chunk| chunk.balance),
+            chunk: commit.body.chunk().map(|chunk| Box::new(Added::of(chunk))),
         };
+        let begun = Instant::now();
         let done = committer.commit(&commit).map_err(Stop::from);
+        if let Ok(answer) = &done {
+            let won = matches!(answer, Append::Won(_));
+            telemetry.appended(
+                &key,
+                &Appended {
+                    won,
+                    recorded: won.then_some(recorded.next),
+                    seconds: begun.elapsed().as_secs_f64(),
+                    body: Some(&commit.body),
+                    bytes: commit.files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+                },
+            );
+        }
         let _ = answer.send(ToWorker::Appended { key, generation, answer: done, recorded });
     }
 }

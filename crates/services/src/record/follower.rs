@@ -11,7 +11,7 @@ use lastcall_ledger::entry::ControlRef;
 use lastcall_ledger::redaction::Redaction;
 use lastcall_ledger::state::{ControlState, SourceInfo};
 use lastcall_ledger::{Ledger, LedgerError, names};
-use lastcall_record::{Config, Pairs, RedactionKey, Redactor, RunError};
+use lastcall_record::{Config, Judge as _, Pairs, RedactionKey, Redactor};
 
 use super::Stop;
 
@@ -33,6 +33,11 @@ impl Configuration {
     /// Its time.
     pub fn at(&self) -> Timestamp {
         self.at
+    }
+
+    /// How many pairs are compared.
+    pub fn pairs(&self) -> usize {
+        self.pairs.pairs().len()
     }
 
     /// A registered source.
@@ -118,10 +123,7 @@ impl Follower {
     /// # Errors
     /// The map is missing, altered, or none that this build can read.
     pub fn decoder(&self, source: &SourceInfo) -> Result<Option<Decoder>, Stop> {
-        lastcall_record::decoder(&self.ledger, source).map_err(|error| match error {
-            RunError::Ledger(error) => Stop::Ledger(error),
-            other => Stop::Usage(other.to_string()),
-        })
+        Ok(lastcall_record::decoder(&self.ledger, source)?)
     }
 
     /// The configuration of one source's recorders.

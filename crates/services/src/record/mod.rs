@@ -8,10 +8,14 @@
 
 pub mod assign;
 pub mod commits;
+pub mod dry;
 mod ends;
 pub mod follower;
+pub mod plant;
+pub mod probe;
 pub mod pulse;
 mod reader;
+pub mod replay;
 mod service;
 pub mod worker;
 
@@ -19,7 +23,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use lastcall_ledger::LedgerError;
-use lastcall_record::{PairError, RecordError};
+use lastcall_ledger::store::StoreError;
+use lastcall_record::{PairError, RecordError, RunError};
 use rdkafka::error::KafkaError;
 
 pub use service::{Options, Summary, run};
@@ -62,12 +67,37 @@ pub enum Stop {
         /// What librdkafka says.
         error: KafkaError,
     },
+    /// Something does not answer.
+    #[error("{0}")]
+    Away(String),
     /// How the service was started.
     #[error("{0}")]
     Usage(String),
     /// A thread ended that should not have.
     #[error("{0} ended; this is a defect, please report it")]
     Thread(&'static str),
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Ledger(error) => Self::Ledger(error),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}
+
+impl Stop {
+    /// The exit code of a process that it ends.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Ledger(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => 4,
+            Self::Ledger(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => 75,
+            Self::Topic(_) | Self::Record(_) | Self::Pair(_) | Self::Thread(_) => 4,
+            Self::Kafka { .. } | Self::Away(_) => 75,
+            Self::Ledger(_) | Self::Usage(_) => 2,
+        }
+    }
 }
 
 impl From<KafkaError> for Stop {

@@ -20,6 +20,7 @@ use super::pulse::Pulse;
 use super::service::Summary;
 use super::worker::{Batch, FromWorker, Outer, Place, ToWorker};
 use super::{Key, Stop};
+use crate::telemetry::Telemetry;
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
 const HIGH: usize = 16 << 20;
@@ -71,6 +72,7 @@ pub struct Context {
     assigner: Assigner,
     desks: Vec<Desk>,
     keys: Arc<Mutex<Vec<Key>>>,
+    telemetry: Arc<Telemetry>,
     inner: Mutex<Inner>,
 }
 
@@ -94,6 +96,7 @@ impl ConsumerContext for Context {
             RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => self.assign(consumer, &keys_of(tpl)),
             _ => self.revoke(consumer, &keys_of(tpl)),
         };
+        self.telemetry.rebalanced();
         let mut inner = self.inner();
         inner.rebalances += 1;
         if let Err(stop) = done {
@@ -127,8 +130,13 @@ fn outer(message: &impl Message) -> Outer {
 
 impl Context {
     /// With the workers' inboxes; `keys` is kept up to date with what is owned.
-    pub fn new(assigner: Assigner, desks: Vec<Desk>, keys: Arc<Mutex<Vec<Key>>>) -> Self {
-        Self { assigner, desks, keys, inner: Mutex::default() }
+    pub fn new(
+        assigner: Assigner,
+        desks: Vec<Desk>,
+        keys: Arc<Mutex<Vec<Key>>>,
+        telemetry: Arc<Telemetry>,
+    ) -> Self {
+        Self { assigner, desks, keys, telemetry, inner: Mutex::default() }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -191,6 +199,7 @@ impl Context {
                 complete: false,
                 mapped: source.map.is_some(),
             };
+            self.telemetry.assigned(&key, start.assigned.progress.next.0);
             inner.owned.insert(key.clone(), owned);
             let source = Box::new(source.clone());
             self.tell(desk, ToWorker::Assigned { key, generation, source, start: Box::new(start) });
@@ -210,6 +219,7 @@ impl Context {
     fn revoke(&self, consumer: &BaseConsumer<Self>, keys: &[Key]) -> Result<(), Stop> {
         let mut inner = self.inner();
         for key in keys {
+            self.telemetry.revoked(key);
             if let Some(owned) = inner.owned.remove(key) {
                 self.tell(owned.desk, ToWorker::Revoked { key: key.clone(), generation: owned.generation });
             }
@@ -239,6 +249,9 @@ impl Context {
         let (key, generation) = (owned.batch.key.clone(), owned.generation);
         let next = Batch { key, generation, bytes: Vec::new(), records: Vec::new() };
         let batch = std::mem::replace(&mut owned.batch, next);
+        let (records, bytes) = (batch.records.len() as u64, batch.bytes.len() as u64);
+        let newest = batch.records.iter().filter_map(|place| place.time).max();
+        self.telemetry.polled(&batch.key, records, bytes, owned.position, newest);
         if let Some(desk) = self.desks.get(owned.desk) {
             desk.queued.fetch_add(batch.bytes.len(), Ordering::Relaxed);
         }
@@ -258,6 +271,8 @@ pub struct Reader {
     pub pulse: Arc<Pulse>,
     /// End when everything that was there is recorded.
     pub once: bool,
+    /// Commit the group's offsets, for lag tools.
+    pub hints: bool,
     /// What was recorded.
     pub summary: Summary,
     /// What is said to people.
@@ -275,6 +290,7 @@ impl Reader {
         let (mut hinted, mut said, mut polled) = (Instant::now(), None::<Instant>, 0u32);
         while !stop.load(Ordering::Relaxed) {
             self.watch()?;
+            self.context().telemetry.tick();
             match self.consumer.poll(POLL) {
                 Some(Ok(message)) => {
                     self.record(&message);
@@ -391,6 +407,8 @@ impl Reader {
             // The broker is away: librdkafka connects again by itself.
             _ => {}
         }
+        let name = code.map_or_else(|| "client".to_owned(), |code| format!("{code:?}"));
+        self.context().telemetry.failed(&name, &error.to_string());
         if said.is_none_or(|at| at.elapsed() >= SAY) {
             *said = Some(Instant::now());
             (self.say)(&format!("the broker: {error}; trying again"));
@@ -428,6 +446,7 @@ impl Reader {
                 Seen::End { key, high, at } => {
                     if let Some(owned) = context.inner().owned.get_mut(&key) {
                         owned.mark = Some((high, at));
+                        context.telemetry.seen(&key, high, owned.position);
                     }
                 }
                 Seen::Partitions { source, count } => {
@@ -462,6 +481,7 @@ impl Reader {
             }
             owned.mark = None;
             owned.complete = true;
+            context.telemetry.seen(key, high, owned.position);
             context.hand_over(owned);
             let barrier = ToWorker::Barrier {
                 key: key.clone(),
@@ -489,6 +509,8 @@ impl Reader {
             }
         }
         drop(inner);
+        pause.iter().for_each(|key| context.telemetry.paused(key, true));
+        resume.iter().for_each(|key| context.telemetry.paused(key, false));
         if !pause.is_empty() {
             self.consumer.pause(&list(&pause))?;
         }
@@ -505,6 +527,9 @@ impl Reader {
 
     /// For lag tools alone; where it fails, the next one says more.
     fn hint(&self, hints: &mut BTreeMap<Key, i64>) {
+        if !self.hints {
+            return hints.clear();
+        }
         let owned: Vec<Key> = self.context().inner().owned.keys().cloned().collect();
         hints.retain(|key, _| owned.contains(key));
         let mut tpl = TopicPartitionList::new();
@@ -521,6 +546,7 @@ impl Reader {
     /// Hands over what was polled, has every chunk closed, and waits for the appends.
     fn close(mut self, hints: &mut BTreeMap<Key, i64>) -> Result<Summary, Stop> {
         let context = self.context().clone();
+        context.telemetry.draining();
         self.hand_over_all();
         let desks = context.desks.len();
         for desk in 0..desks {

@@ -1,5 +1,6 @@
 //! Starts the threads of `lastcall-record`, and ends them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -20,12 +21,13 @@ use super::worker::{Recorded, Worker};
 use super::{Stop, commits, ends};
 use crate::kafka::Settings;
 use crate::kafka::topic::Observer;
+use crate::telemetry::Telemetry;
 
 /// Committers a process: appends of different partitions go on beside each other.
 const COMMITTERS: usize = 4;
 
 /// How the service is started.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Brokers and librdkafka's settings.
     pub settings: Settings,
@@ -51,6 +53,10 @@ pub struct Options {
     pub workers: usize,
     /// Between two looks at the ends of partitions and at the control chain.
     pub look: Duration,
+    /// Told of everything.
+    pub telemetry: Arc<Telemetry>,
+    /// Commit the group's offsets, for lag tools.
+    pub hints: bool,
 }
 
 /// What a run added.
@@ -62,6 +68,10 @@ pub struct Summary {
     pub heartbeats: u64,
     /// The balanced counts of what was added.
     pub balance: Balance,
+    /// Of it: dead letters by reason.
+    pub dead_reasons: BTreeMap<String, u64>,
+    /// Of it: comparisons by result.
+    pub results: BTreeMap<&'static str, u64>,
     /// Appends that another recorder won.
     pub lost: u64,
     /// Assignments and revocations.
@@ -72,12 +82,17 @@ pub struct Summary {
 
 impl Summary {
     pub(super) fn add(&mut self, recorded: &Recorded) {
-        match &recorded.balance {
-            Some(balance) => {
-                self.chunks += 1;
-                self.balance.add(balance);
-            }
-            None => self.heartbeats += 1,
+        let Some(added) = &recorded.chunk else {
+            self.heartbeats += 1;
+            return;
+        };
+        self.chunks += 1;
+        self.balance.add(&added.balance);
+        for (reason, count) in &added.dead_reasons {
+            *self.dead_reasons.entry(reason.clone()).or_default() += count;
+        }
+        for (result, count) in &added.results {
+            *self.results.entry(result).or_default() += count;
         }
     }
 }
@@ -124,7 +139,7 @@ pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str))
         }
         drop((jobs, to_reader));
         for _ in 0..COMMITTERS {
-            scope.spawn(|| commits::run(ledger, &pulse, &todo));
+            scope.spawn(|| commits::run(ledger, &pulse, &options.telemetry, &todo));
         }
         let (outside, owned) = (observer.clone(), keys.clone());
         scope.spawn(move || ends::run(&outside, &owned, options.look, &seen, &stopped));
@@ -136,7 +151,7 @@ pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str))
             from: options.from,
             accept_gap: options.accept_gap.clone(),
         };
-        let context = Context::new(assigner, desks, keys.clone());
+        let context = Context::new(assigner, desks, keys.clone(), options.telemetry.clone());
         let config = options.settings.consumer(&options.group, options.instance.as_deref());
         let consumer = BaseConsumer::from_config_and_context(&config, context)?;
         consumer.subscribe(&topics.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -146,6 +161,7 @@ pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str))
             ends,
             pulse: pulse.clone(),
             once: options.once,
+            hints: options.hints,
             summary: Summary::default(),
             say,
         };
@@ -156,7 +172,11 @@ pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str))
 }
 
 /// The topics to be read: registered, and there.
-fn topics(follower: &Follower, observer: &Observer, options: &Options) -> Result<Vec<String>, Stop> {
+pub(super) fn topics(
+    follower: &Follower,
+    observer: &Observer,
+    options: &Options,
+) -> Result<Vec<String>, Stop> {
     let current = follower.now();
     let mut topics = Vec::new();
     for name in &options.sources {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use lastcall_event::Timestamp;
 use lastcall_event::source::Header;
 use lastcall_ledger::chain::Append;
-use lastcall_ledger::entry::{Balance, LastRecord};
+use lastcall_ledger::entry::{Balance, Chunk, LastRecord};
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
 use lastcall_ledger::state::SourceInfo;
 use lastcall_ledger::{fill_random, system_now};
@@ -116,12 +116,37 @@ pub enum ToWorker {
 }
 
 /// What one entry added.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// Where the partition stands after it.
     pub next: i64,
-    /// The balanced counts; none of a heartbeat.
-    pub balance: Option<Balance>,
+    /// What its chunk holds; none of a heartbeat.
+    pub chunk: Option<Box<Added>>,
+}
+
+/// What a chunk holds.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    /// The balanced counts.
+    pub balance: Balance,
+    /// Dead letters by reason.
+    pub dead_reasons: BTreeMap<String, u64>,
+    /// Comparisons by result.
+    pub results: BTreeMap<&'static str, u64>,
+}
+
+impl Added {
+    /// Of a chunk.
+    pub fn of(chunk: &Chunk) -> Self {
+        let mut results = BTreeMap::new();
+        for counts in chunk.tallies.iter().map(|tally| &tally.counts) {
+            for (result, count) in counts.by_result() {
+                *results.entry(result.as_str()).or_default() += count;
+            }
+        }
+        results.retain(|_, count| *count > 0);
+        Self { balance: chunk.balance, dead_reasons: chunk.dead_reasons.clone(), results }
+    }
 }
 
 /// What a worker tells the reader.

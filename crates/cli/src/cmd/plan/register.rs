@@ -16,7 +16,6 @@ use lastcall_report::TryReport;
 use super::super::contract::load_registry;
 use super::super::ledger::{of_ledger, open};
 use super::super::try_calls::{Reading, Showing, Trial};
-use super::plant::contracts;
 use super::{RegistryArg, observed_pair, read_text};
 use crate::ui::Exit;
 
@@ -105,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             r.scored_from
         );
     }
-    let contracts = contracts(&ledger, &pair)?;
+    let contracts = lastcall_record::plant::contracts(&ledger, &pair)?;
     let diff = diff_contracts(&contracts.0, &contracts.1, &DiffOptions::default())?;
     let trial = trial(args, &ledger, &pair, &plan, &contracts)?.map(without_ids);
     if !args.dry_run {
