@@ -120,6 +120,24 @@ impl Broker {
         }
     }
 
+    /// How many partitions a topic has; none: 0.
+    pub fn partitions(&self, topic: &str) -> usize {
+        let client: BaseConsumer =
+            ClientConfig::new().set("bootstrap.servers", &self.address).create().unwrap();
+        let metadata = client.fetch_metadata(Some(topic), Duration::from_secs(5)).unwrap();
+        metadata.topics().iter().filter(|t| t.error().is_none()).map(|t| t.partitions().len()).sum()
+    }
+
+    /// Deletes a topic, and waits until it is gone.
+    pub fn delete(&self, topic: &str) {
+        wait(self.admin().delete_topics(&[topic], &AdminOptions::new())).unwrap();
+        let begun = Instant::now();
+        while self.partitions(topic) > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "topic {topic} does not go");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// A client for what brokers are told to do.
     pub fn admin(&self) -> AdminClient<DefaultClientContext> {
         ClientConfig::new().set("bootstrap.servers", &self.address).create().unwrap()

@@ -9,140 +9,16 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lastcall_compare::PairConfig;
-use lastcall_contract::{Contract, Definition, Pick};
-use lastcall_ledger::entry::Balance;
 use lastcall_ledger::store::Location;
 use lastcall_ledger::store::s3::{S3Config, S3Store};
-use lastcall_ledger::tally::Sums;
 use lastcall_ledger::{Ledger, LedgerClock};
 use lastcall_tests::services::moto::Moto;
 use lastcall_tests::services::proxy::{Fault, Proxy};
-use lastcall_tests::{Answer, answer, binary, observe};
-use rdkafka::ClientConfig;
-use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
-use serde_json::json;
+use lastcall_tests::{answer, binary};
 use tempfile::TempDir;
 
 use crate::broker::Broker;
-
-const TOPIC: &str = "mirrored-calls";
-const OLD: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string","enum":["c","f","k"]}},"required":["q"]}}"#;
-const NEW: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string","enum":["c","f"]}},"required":["q"]}}"#;
-
-/// What a ledger says of a topic, without what may differ between two ledgers of the same records.
-#[derive(PartialEq)]
-struct Recorded {
-    rows: Vec<String>,
-    sums: Sums,
-    balance: Balance,
-}
-
-/// Reads it all. Within a partition the chunks must join.
-fn recorded(ledger: &Ledger) -> Recorded {
-    let mut recorded = Recorded { rows: Vec::new(), sums: Sums::default(), balance: Balance::default() };
-    for partition in ledger.partitions().unwrap() {
-        let mut next = None;
-        for (seq, chunk) in partition.chunks() {
-            assert!(next.is_none_or(|next| chunk.range.follows(next)), "chunk {seq} does not join");
-            next = Some(chunk.range.next);
-            assert!(chunk.balance.holds(), "chunk {seq}");
-            recorded.balance.add(&chunk.balance);
-            recorded.sums.add(chunk);
-            let rows = &mut recorded.rows;
-            ledger
-                .for_each_result(chunk, |mut row| {
-                    row.commitment = [0; 32];
-                    rows.push(format!("{row:?}"));
-                })
-                .unwrap();
-            ledger
-                .for_each_call(chunk, |mut row| {
-                    row.salt = [0; 16];
-                    rows.push(format!("{row:?}"));
-                })
-                .unwrap();
-            ledger
-                .for_each_dead(chunk, |mut row| {
-                    row.received = None;
-                    rows.push(format!("{row:?}"));
-                })
-                .unwrap();
-        }
-    }
-    recorded.rows.sort();
-    recorded
-}
-
-/// Prepares a ledger: the topic as its source, one pair observed.
-fn prepare(ledger: &Ledger) {
-    let contract = |text: &str, version: u32| {
-        let definition = Definition::from_text("definition", text, Pick::default()).unwrap();
-        Contract::new(format!("search@{version}"), definition)
-    };
-    ledger
-        .append_control(lastcall_ledger::control::Control::Source {
-            name: TOPIC.to_owned(),
-            role: lastcall_ledger::control::Role::ToolCalls,
-            source_kind: lastcall_ledger::control::SourceKind::Topic,
-            preset: lastcall_event::Preset::default(),
-            lateness_ms: 3_600_000,
-            map: None,
-        })
-        .unwrap();
-    observe(ledger, &contract(OLD, 1), &contract(NEW, 2), &PairConfig::default());
-}
-
-/// Writes `count` records, one in a hundred broken; partitions by turns.
-fn produce(broker: &Broker, from: usize, count: usize, partitions: i32) {
-    let producer: ThreadedProducer<_> = ClientConfig::new()
-        .set("bootstrap.servers", &broker.address)
-        .set("enable.idempotence", "true")
-        .create()
-        .unwrap();
-    for number in from..from + count {
-        let call = json!({
-            "type": "tool_call", "schema_version": 1, "call_id": format!("call-{number}"),
-            "ts": "2026-06-01T10:00:00Z", "tool_id": "search", "contract_id": "search@1",
-            "arguments": {"q": "x", "unit": if number % 13 == 0 { "k" } else { "c" }},
-            "outcome": {"status": "ok"},
-            "envelope": {"agent_id": format!("agent-{}", number % 3), "session_id": format!("s{}", number / 4)}
-        });
-        let mut text = call.to_string();
-        if number % 100 == 99 {
-            text.truncate(40);
-        }
-        let record = BaseRecord::<(), str>::to(TOPIC)
-            .payload(&text)
-            .partition(i32::try_from(number).unwrap() % partitions);
-        let mut sent = producer.send(record);
-        while let Err((_, record)) = sent {
-            std::thread::sleep(Duration::from_millis(20));
-            sent = producer.send(record);
-        }
-    }
-    producer.flush(Duration::from_secs(60)).unwrap();
-}
-
-/// `lastcall-record`, with a session that is short enough for a test.
-fn record(broker: &Broker, ledger: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(binary().with_file_name("lastcall-record"));
-    command.args(["--ledger", ledger, "--brokers", &broker.address, "--from", "earliest", "--look", "1"]);
-    command.args(["-X", "session.timeout.ms=6000", "-X", "heartbeat.interval.ms=500"]);
-    command.args(args).env_remove("LASTCALL_LEDGER").env_remove("LASTCALL_BROKERS");
-    command
-}
-
-fn once(broker: &Broker, ledger: &str, args: &[&str]) -> Answer {
-    answer(record(broker, ledger, args).args(["--once", "--chunk-records", "500"]))
-}
-
-fn on_disk(folder: &TempDir, name: &str) -> (Ledger, String) {
-    let path = folder.path().join(name);
-    let ledger = Ledger::init(&path, LedgerClock::System).unwrap();
-    prepare(&ledger);
-    (ledger, path.to_str().unwrap().to_owned())
-}
+use crate::topic::{TOPIC, on_disk, once, prepare, produce, record, recorded};
 
 #[test]
 fn a_topic_is_recorded_once_and_a_second_run_adds_nothing() {
@@ -262,15 +138,22 @@ fn killed_at_every_step_of_an_append_and_racing_it_equals_a_clean_pass() {
     for (turn, step) in STEPS.iter().copied().cycle().take(turns).enumerate() {
         let who = turn % 2;
         *armed.lock().unwrap() = Armed { wanted: Some((step, members[who].key)), hit: false };
-        let more = (records - written) / (turns - turn);
+        let more = records.saturating_sub(written) / (turns - turn);
         produce(&broker, written, more, 6);
         written += more;
         if turn == turns / 2 {
             broker.kill_and_restart();
         }
         let begun = Instant::now();
-        while !armed.lock().unwrap().hit && begun.elapsed() < Duration::from_secs(20) {
+        let mut fed = Instant::now();
+        while !armed.lock().unwrap().hit && begun.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(20));
+            // The other one may have recorded all of it: there is more to write while nothing is hit.
+            if fed.elapsed() > Duration::from_secs(1) {
+                fed = Instant::now();
+                produce(&broker, written, 300, 6);
+                written += 300;
+            }
         }
         if armed.lock().unwrap().hit {
             // What is done although it is not answered is done by now.
@@ -304,9 +187,9 @@ fn killed_at_every_step_of_an_append_and_racing_it_equals_a_clean_pass() {
         write!(told, " {step:?} {}", kills.get(&step).copied().unwrap_or_default()).unwrap();
     }
     println!(
-        "{records} records over 6 partitions, two recorders racing, the broker killed once; kills by step:{told}"
+        "{written} records over 6 partitions, two recorders racing, the broker killed once; kills by step:{told}"
     );
-    assert_eq!(wanted.balance.read, records as u64);
+    assert_eq!(wanted.balance.read, written as u64);
     assert_eq!(got.balance, wanted.balance);
     assert!(got.sums == wanted.sums, "summed tallies differ");
     assert!(got.rows == wanted.rows, "rows differ");

@@ -4,5 +4,8 @@
 
 mod broker;
 mod kafka_record;
+mod kafka_service;
+mod kafka_topics;
 mod s3_command;
 mod s3_store;
+mod topic;

@@ -296,7 +296,10 @@ impl ControlState {
             [] => {
                 let known: Vec<&str> = of_tool().map(|p| p.candidate.as_str()).collect();
                 if let (Some(candidate), false) = (candidate, known.is_empty()) {
-                    return Err(format!("{candidate} is not observed for `{tool}`; observed: {}", known.join(", ")));
+                    return Err(format!(
+                        "{candidate} is not observed for `{tool}`; observed: {}",
+                        known.join(", ")
+                    ));
                 }
                 let tools = self.observed.iter().map(|o| o.pair.tool_id.as_str());
                 Err(match lastcall_decision::nearest(tool, tools) {

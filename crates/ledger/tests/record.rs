@@ -123,7 +123,15 @@ fn chunk(store: &MemoryStore, first: i64, seq: u64, control: &ControlRef) -> Chu
         let Record::Call(call) = &decoded.record else { panic!() };
         let position = Position { partition: 0, offset, index: 0 };
         let preset = Preset::Native;
-        let row = CallRef { position, call_key: &[1; 16], ts: call.ts, call, preset, record: &text, salt: &[7; 16] };
+        let row = CallRef {
+            position,
+            call_key: &[1; 16],
+            ts: call.ts,
+            call,
+            preset,
+            record: &text,
+            salt: &[7; 16],
+        };
         let commitment = calls.append(&row).unwrap();
         // an independent reading of schemas/parquet.md: SHA-256 over salt and record
         assert_eq!(

@@ -166,7 +166,9 @@ fn complete(line: &mut Line, what: &str, at: Option<Timestamp>, pair: &Pair) -> 
         }
         (None, true) => {}
         (None, false) => {
-            return Err(says(format!("{what} has no `ts`, and a simulated ledger has no now; say --at TIME")));
+            return Err(says(format!(
+                "{what} has no `ts`, and a simulated ledger has no now; say --at TIME"
+            )));
         }
     }
     Ok(())

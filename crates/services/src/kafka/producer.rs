@@ -90,7 +90,9 @@ impl Producer {
         loop {
             match self.client.send(out) {
                 Ok(()) => return Ok(()),
-                Err((error, back)) if error.rdkafka_error_code() == Some(rdkafka::error::RDKafkaErrorCode::QueueFull) => {
+                Err((error, back))
+                    if error.rdkafka_error_code() == Some(rdkafka::error::RDKafkaErrorCode::QueueFull) =>
+                {
                     std::thread::sleep(Duration::from_millis(20));
                     out = back;
                 }

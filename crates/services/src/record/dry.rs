@@ -21,7 +21,8 @@ impl Overlay {
     }
 
     fn keep(&self, path: &str, bytes: &Bytes) {
-        let kept = if DATA.iter().any(|folder| path.starts_with(folder)) { Bytes::new() } else { bytes.clone() };
+        let kept =
+            if DATA.iter().any(|folder| path.starts_with(folder)) { Bytes::new() } else { bytes.clone() };
         self.written().insert(path.to_owned(), kept);
     }
 }

@@ -54,7 +54,9 @@ pub fn plant(ledger: &Ledger, settings: &Settings, request: &Request<'_>) -> Res
     let topic = request.topic;
     match control.sources.get(topic) {
         Some(source) if source.kind != SourceKind::Topic => {
-            return Err(Stop::Usage(format!("source `{topic}` is no topic: `lastcall plan plant` appends to files")));
+            return Err(Stop::Usage(format!(
+                "source `{topic}` is no topic: `lastcall plan plant` appends to files"
+            )));
         }
         Some(source) if source.preset != Preset::Native => {
             return Err(Stop::Usage(format!(
@@ -73,7 +75,8 @@ pub fn plant(ledger: &Ledger, settings: &Settings, request: &Request<'_>) -> Res
     }
     // Before the commitment, so that a broker that is away commits nothing.
     let observer = Observer::new(settings.plain())?;
-    let there = observer.partitions(topic).map_err(|error| Stop::Kafka { what: format!("topic {topic}"), error })?;
+    let there =
+        observer.partitions(topic).map_err(|error| Stop::Kafka { what: format!("topic {topic}"), error })?;
     if there.is_none() {
         return Err(Stop::Topic(format!("there is no topic `{topic}` at {}", settings.brokers())));
     }

@@ -32,7 +32,10 @@ pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
         fine
     };
     let place = format!("ledger {}", ledger.place());
-    told(place, ledger.probe().map(|()| "a second create of one place is refused".to_owned()).map_err(Stop::from));
+    told(
+        place,
+        ledger.probe().map(|()| "a second create of one place is refused".to_owned()).map_err(Stop::from),
+    );
     let follower = match Follower::start(ledger, options.key.clone()) {
         Ok(follower) => std::sync::Arc::new(follower),
         Err(stop) => {
@@ -62,7 +65,8 @@ pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
         return all;
     }
     let group = options.settings.consumer(&options.group, None);
-    let asked = group.create::<BaseConsumer>().and_then(|client| client.fetch_group_list(Some(&options.group), ASK));
+    let asked =
+        group.create::<BaseConsumer>().and_then(|client| client.fetch_group_list(Some(&options.group), ASK));
     let answer = asked.map(|list| match list.groups().first() {
         Some(group) => format!("{}, {} members", group.state(), group.members().len()),
         None => "has no members".to_owned(),

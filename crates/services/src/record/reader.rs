@@ -324,17 +324,18 @@ impl Reader {
         let next = inner.generation.saturating_add(1);
         let Some(still) = self.pulse.beat(next) else { return Ok(()) };
         let keys: Vec<Key> = inner.owned.keys().cloned().collect();
+        let had = inner.generation > 0;
         drop(inner);
-        if keys.is_empty() {
-            return Ok(());
+        if had {
+            // Where the group was faster, its partitions are revoked already.
+            (self.say)(&format!(
+                "stood still for {} s, longer than its session: its partitions may be another's. What was open is \
+                 dropped, none of it is written; reading goes on where the ledger ends",
+                still.as_secs(),
+            ));
+            self.context().telemetry.failed("stood_still", "stood still for longer than its session");
         }
-        (self.say)(&format!(
-            "stood still for {} s, longer than its session: others may own its {} partitions now. What was open is \
-             dropped, none of it is written; reading goes on where the ledger ends",
-            still.as_secs(),
-            keys.len()
-        ));
-        self.again(&keys)
+        if keys.is_empty() { Ok(()) } else { self.again(&keys) }
     }
 
     /// Drops partitions and begins them again at their chains' tails.

@@ -77,7 +77,8 @@ pub fn replay(ledger: &Ledger, settings: &Settings, request: &Request<'_>) -> Re
                     *done.left.entry(why).or_default() += 1;
                     return;
                 }
-                let sent = producer.as_ref().map_or(Ok(()), |producer| send(producer, topic, request.source, &row));
+                let sent =
+                    producer.as_ref().map_or(Ok(()), |producer| send(producer, topic, request.source, &row));
                 match sent {
                     Ok(()) => *done.replayed.entry(row.reason).or_default() += 1,
                     Err(error) => failed = Some(error),

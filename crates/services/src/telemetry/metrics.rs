@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use lastcall_event::Timestamp;
 use lastcall_ledger::entry::PartitionBody;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -194,7 +194,8 @@ impl Metrics {
         let mut registry = Registry::default();
         macro_rules! add {
             ($name:expr, $metric:expr) => {
-                let what = TABLE.iter().find(|(known, _, _)| *known == $name).map_or("", |(_, _, what)| *what);
+                let what =
+                    TABLE.iter().find(|(known, _, _)| *known == $name).map_or("", |(_, _, what)| *what);
                 registry.register($name, what, $metric);
             };
         }

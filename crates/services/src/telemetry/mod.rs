@@ -359,7 +359,10 @@ mod tests {
         assert!(text.ends_with("# EOF\n"));
         let docs = include_str!("../../../../docs/src/kafka.md");
         for (name, kind, what) in TABLE {
-            assert!(docs.contains(&format!("| `{name}` | {kind} | {what} |")), "| `{name}` | {kind} | {what} |");
+            assert!(
+                docs.contains(&format!("| `{name}` | {kind} | {what} |")),
+                "| `{name}` | {kind} | {what} |"
+            );
         }
     }
 }

@@ -184,7 +184,8 @@ impl Args {
     /// The file cannot be read, or says something that no setting is.
     pub fn with_file(mut self) -> anyhow::Result<Self> {
         let Some(path) = self.config.clone() else { return Ok(self) };
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let file: File = toml::from_str(&text).with_context(|| path.display().to_string())?;
         self.ledger = self.ledger.or(file.ledger);
         self.brokers = self.brokers.or(file.brokers);
@@ -218,7 +219,9 @@ impl Args {
     pub fn ledger(&self) -> anyhow::Result<&Path> {
         match &self.ledger {
             Some(ledger) => Ok(ledger),
-            None => bail!("name the ledger: --ledger DIR, LASTCALL_LEDGER, or `ledger` in the file of --config"),
+            None => {
+                bail!("name the ledger: --ledger DIR, LASTCALL_LEDGER, or `ledger` in the file of --config")
+            }
         }
     }
 
@@ -228,7 +231,9 @@ impl Args {
     /// None are named, or a setting is refused.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let Some(brokers) = &self.brokers else {
-            bail!("name Kafka's brokers: --brokers HOST:PORT, LASTCALL_BROKERS, or `brokers` in the file of --config")
+            bail!(
+                "name Kafka's brokers: --brokers HOST:PORT, LASTCALL_BROKERS, or `brokers` in the file of --config"
+            )
         };
         Ok(Settings::new(brokers, &self.settings)?)
     }

@@ -144,8 +144,7 @@ fn options(args: &Args, ledger: &Ledger) -> anyhow::Result<Options> {
 fn key(path: &Path, ledger: &Ledger) -> anyhow::Result<RedactionKey> {
     let secret = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the redaction key {}", path.display()))?;
-    RedactionKey::of(&secret, &ledger.meta().id)
-        .map_err(|what| anyhow::anyhow!("{}: {what}", path.display()))
+    RedactionKey::of(&secret, &ledger.meta().id).map_err(|what| anyhow::anyhow!("{}: {what}", path.display()))
 }
 
 fn other(args: &Args, command: &Command, ledger: &Ledger) -> anyhow::Result<ExitCode> {

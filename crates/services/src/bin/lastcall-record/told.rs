@@ -63,7 +63,8 @@ pub fn plant(done: &plant::Done, tool: &str, topic: &str) -> String {
         return done.planting.records.iter().flat_map(|record| [record, "\n"]).collect();
     };
     let count = done.planting.records.len();
-    let mut out = format!("planted {count} calls of `{tool}` in topic {topic}, committed by control entry {seq}\n");
+    let mut out =
+        format!("planted {count} calls of `{tool}` in topic {topic}, committed by control entry {seq}\n");
     for call in &done.planting.list.calls {
         let _ = match call.expect {
             Some(e) => writeln!(out, "  {} has to come back as {}/{}", call.call_id, e.category, e.severity),
