@@ -74,7 +74,9 @@ enum Command {
     /// Show or change what of a source's records is not kept.
     #[command(
         after_help = "Example: lastcall ledger redact ledger orders.jsonl --redact /arguments/email=hash \
-        --redaction-key redaction.key\n\nWithout a rule it shows the rules that hold."
+        --redaction-key redaction.key\n\nWithout a rule it shows the rules that hold. Given rules add to them; one with the \
+        same tool and pointer\ntakes the place of the one that stood there, and =keep takes it away. The rules that then hold \
+        are printed."
     )]
     Redact {
         /// The ledger.
@@ -83,7 +85,7 @@ enum Command {
         source: String,
         #[command(flatten)]
         redaction: RedactionArgs,
-        /// Keep everything again.
+        /// Take every rule away: everything is kept again.
         #[arg(long)]
         none: bool,
     },
