@@ -140,7 +140,7 @@ fn ids_come_from_a_file_or_standard_input() {
     let text = std::fs::read_to_string(place.dir.path().join(format!("led/chains/control/{entry:020}.json")))
         .unwrap();
     assert!(text.contains("\"ids\":3") && !text.contains("call-1"), "{text}");
-    place.file("ids.txt", "session-2\r\n");
+    place.file("ids.txt", "\u{feff}session-2 \r\n");
     let out = place.ok("ledger erase led --sessions ids.txt --agent nobody");
     assert!(out.contains("2 calls and 0 dead letters"), "{out}");
     let none = place.run("ledger erase led");
@@ -171,10 +171,10 @@ fn files_expire_by_age() {
     assert!(place.ok("ledger verify led").contains("intact, 8 calls expired: "));
     assert!(place.ok("ledger files led --kind calls").is_empty());
     for (line, says) in [
-        ("ledger expire led", "--before"),
+        ("ledger expire led", "--before <DAY>|--older-than <DAYS>"),
         ("ledger expire led --before soon", "no day"),
         ("ledger expire led --older-than 90", "write 90d"),
-        ("ledger expire led --before 2199-01-01", "future"),
+        ("ledger expire led --before 2199-01-01", "by this machine's clock today is "),
     ] {
         let answer = place.run(line);
         assert!(answer.code == 2 && answer.err.contains(says), "{line}: {}", answer.err);
@@ -245,6 +245,31 @@ fn a_redaction_holds_before_anything_is_written() {
     assert_eq!(place.ok("ledger redact led calls.jsonl"), "source `calls.jsonl` is kept whole\n");
 }
 
+/// A key that is given in the place of its file's name is not repeated anywhere.
+#[test]
+fn a_key_is_not_shown_in_a_message() {
+    let place = Place::new();
+    place.ok("ledger keygen head.key");
+    let read = |name: &str| std::fs::read_to_string(place.dir.path().join(name)).unwrap().trim().to_owned();
+    let signing = read("head.key");
+    let redaction = "ab".repeat(32);
+    for line in [
+        format!("ledger compact led --key {signing}"),
+        format!("ledger head led --key {signing}"),
+        format!("ledger verify led --public-key {signing}"),
+        format!("ledger export led search out --key {signing}"),
+        format!("run --ledger led calls.jsonl --redact /arguments/email=hash --redaction-key {redaction}"),
+        format!("run --ledger led calls.jsonl --redaction-key {redaction}"),
+        format!("ledger erase led --session x --redaction-key {redaction}"),
+    ] {
+        let said = place.run(&line);
+        assert_eq!(said.code, 2, "{line}: {}", said.out);
+        let digits = line.split([' ', ':']).next_back().unwrap();
+        assert!(!said.err.contains(&digits[..16]) && said.err.contains("key"), "{line}: {}", said.err);
+    }
+    assert!(!place.dir.path().join(&redaction).exists());
+}
+
 /// With a second key `erase` would find only what one of them hid.
 #[test]
 fn a_ledger_has_one_redaction_key() {
@@ -257,6 +282,14 @@ fn a_ledger_has_one_redaction_key() {
     let shown = place.ok("ledger redact led calls.jsonl");
     let known = shown.split("key ").nth(1).unwrap().split(':').next().unwrap().to_owned();
     place.file("two.key", format!("{}\n", "5e".repeat(32)));
+    let open = place.run(&format!("run --ledger led more.jsonl {hide} two.key"));
+    assert!(open.code == 2 && open.err.contains("chmod 600 two.key"), "{}", open.err);
+    #[cfg(unix)]
+    std::fs::set_permissions(
+        place.dir.path().join("two.key"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
     let entries = || std::fs::read_dir(place.dir.path().join("led/chains/control")).unwrap().count();
     let stood = entries();
     let refused = |said: &str| {

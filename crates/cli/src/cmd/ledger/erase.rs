@@ -23,7 +23,7 @@ use crate::ui::Exit;
     standard input, does not. The record says how many calls were erased, never whose."
 )]
 pub struct EraseArgs {
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     dir: PathBuf,
     /// The call with this id.
     #[arg(long = "call-id", value_name = "ID")]
@@ -61,16 +61,18 @@ pub struct EraseArgs {
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: lastcall ledger expire ledger --older-than 90d && lastcall ledger gc ledger --delete\n\n\
-    Whole files expire: one that holds newer calls too waits for its newest. Results have no values and stay."
+    Whole files expire: one that holds newer calls too waits for its newest. Results have no values and stay. The latest\n\
+    day for --before is today, UTC, by the ledger's clock."
 )]
+#[command(group(clap::ArgGroup::new("age").required(true).args(["before", "older_than"])))]
 pub struct ExpireArgs {
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     dir: PathBuf,
     /// What was recorded, or happened, before this UTC day.
-    #[arg(long, value_name = "DAY", value_parser = day, required_unless_present = "older_than")]
+    #[arg(long, value_name = "DAY", value_parser = day)]
     before: Option<Day>,
     /// What is older than this many days: 90d.
-    #[arg(long, value_name = "DAYS", value_parser = days, conflicts_with = "before")]
+    #[arg(long, value_name = "DAYS", value_parser = days)]
     older_than: Option<i32>,
     /// Only files of this kind [both].
     #[arg(long, value_enum)]
@@ -110,7 +112,9 @@ fn ids(given: &[String], file: Option<&Path>) -> anyhow::Result<BTreeSet<String>
         } else {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
         };
-        ids.extend(text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(str::to_owned));
+        // A byte order mark and spaces around an id come from editors and tables; no id has them.
+        let text = text.trim_start_matches('\u{feff}');
+        ids.extend(text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned));
     }
     Ok(ids)
 }
@@ -226,7 +230,7 @@ fn erased_text(done: &Erased, args: &EraseArgs) -> String {
     if !args.dry_run {
         out.push_str(
             "A recorder that runs may still hold such records in an open chunk: give the same command again when its \
-             chunks have closed (5 minutes, unless stated).\n",
+             chunks have closed: at the latest five minutes after their first record, when it goes on reading or ends.\n",
         );
     }
     out

@@ -1,6 +1,5 @@
 //! `--redact`, `--redaction`, `--redaction-key` and `lastcall ledger redact`: what of a source's records is not kept.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -11,7 +10,7 @@ use lastcall_ledger::state::ControlState;
 use lastcall_record::RedactionKey;
 use serde::Deserialize;
 
-use super::{of_ledger, open};
+use super::{key_file, of_ledger, open};
 use crate::ui::Exit;
 
 /// How a source's redaction is named on the command line.
@@ -74,7 +73,7 @@ impl RedactionArgs {
         };
         let mut redaction = Redaction { rules, key: String::new() };
         redaction.check(preset)?;
-        if !path.exists() {
+        if !path.exists() && !key_file::is_private(&path.to_string_lossy()) {
             if let Some(known) = ledger.redaction_keys().map_err(of_ledger)?.first() {
                 bail!(
                     "there is no key {}, and none was made: the hashes of this ledger are made with the key {known}, and a \
@@ -113,19 +112,8 @@ impl KeyArgs {
 
 /// Reads a key from its file.
 pub fn read(path: &Path, dir: &Path, ledger: &Ledger) -> anyhow::Result<RedactionKey> {
-    let shown = path.display();
-    let secret =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read the redaction key {shown}"))?;
-    if let (Ok(key), Ok(dir)) = (path.canonicalize(), dir.canonicalize())
-        && key.starts_with(dir)
-    {
-        bail!(
-            "the redaction key {shown} lies in the ledger: whoever had the one would have the other; move it"
-        );
-    }
-    let key =
-        RedactionKey::of(&secret, &ledger.meta().id).map_err(|what| anyhow::anyhow!("{shown}: {what}"))?;
-    Ok(key)
+    let make = "name the file of the key that the ledger began with";
+    key_file::private(path, dir, "the redaction key", make, |text| RedactionKey::of(text, &ledger.meta().id))
 }
 
 /// Refuses a key in the ledger: whoever had the one would have the other.
@@ -144,15 +132,8 @@ fn outside(place: &Path, dir: &Path, key: &Path) -> anyhow::Result<()> {
 
 /// Writes a new key that only its owner can read.
 fn make(path: &Path) -> anyhow::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).with_context(|| format!("cannot make the key {}", path.display()))?;
     let secret = lastcall_ledger::random_hex(32).map_err(of_ledger)?;
-    file.write_all(format!("{secret}\n").as_bytes())?;
-    file.sync_all()?;
-    Ok(())
+    key_file::write_new(path, format!("{secret}\n").as_bytes(), true)
 }
 
 /// `lastcall ledger redact`.
