@@ -16,7 +16,7 @@ use crate::ui::{Exit, style, with_exit};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  lastcall status --ledger ledger\n  lastcall status search --ledger ledger\n\n\
-    It exits 0 whatever the tools' verdicts are; `lastcall decide` says them by its exit code."
+    It exits 0 whatever the tools' verdicts are, but 4 where one is ERROR; `lastcall decide` says them by its exit code."
 )]
 pub struct Args {
     /// One tool in full; without it every tool on one line.
@@ -84,9 +84,10 @@ fn fleet(record: &Record, all: &[Subject], format: Format) -> anyhow::Result<Exi
             line(s, &verdict, &counts)
         })
         .collect();
+    let exit = exit(lines.iter().map(|line| line.verdict));
     if format == Format::Json {
         print!("{}", to_json(&lines)?);
-        return Ok(Exit::Yes);
+        return Ok(exit);
     }
     if lines.is_empty() {
         println!("no tool is observed yet");
@@ -94,7 +95,12 @@ fn fleet(record: &Record, all: &[Subject], format: Format) -> anyhow::Result<Exi
         return Ok(Exit::Yes);
     }
     print!("{}", table(&lines));
-    Ok(Exit::Yes)
+    Ok(exit)
+}
+
+/// Verdicts are for `decide` to say; that one could not be computed, or the record was altered, is said by both.
+fn exit(mut verdicts: impl Iterator<Item = Answer>) -> Exit {
+    if verdicts.any(|verdict| verdict == Answer::Error) { Exit::Error } else { Exit::Yes }
 }
 
 fn line(s: &Subject, v: &Verdict, counts: &DayCounts) -> Line {
@@ -160,9 +166,10 @@ fn cut(text: &str) -> String {
 fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
     let verdicts = answers(record, std::slice::from_ref(s), Question::Cutover)?;
     let Some(verdict) = verdicts.first() else { return Ok(Exit::Yes) };
+    let exit = exit(std::iter::once(verdict.verdict));
     if format == Format::Json {
         print!("{}", to_json(verdict)?);
-        return Ok(Exit::Yes);
+        return Ok(exit);
     }
     print!("{}", verdict_text(verdict, true, style()));
     let style = style();
@@ -178,5 +185,5 @@ fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
     if let Some(why) = verdict.window.as_ref().and_then(|w| w.open_because.as_ref()) {
         println!("\n{}\n  {why}", style.bold("The next day is open because"));
     }
-    Ok(Exit::Yes)
+    Ok(exit)
 }

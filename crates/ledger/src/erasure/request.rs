@@ -257,7 +257,17 @@ impl Work<'_> {
 
     /// Objects that name one of the ids.
     fn objects(&mut self) -> Result<(), LedgerError> {
-        for path in self.ledger.store().list("objects")? {
+        // Only what may hold ids: names of sources, tools and agents in other objects are no such thing.
+        let mut held = BTreeSet::new();
+        for read in self.ledger.control()?.entries {
+            match read.entry.body {
+                Control::Plant { list, .. } => drop(held.insert(list)),
+                Control::Register { trial: Some(trial), .. } => drop(held.insert(trial)),
+                _ => {}
+            }
+        }
+        for digest in held {
+            let path = names::object_path(&digest);
             let Some(bytes) = self.ledger.store().get(&path)? else { continue };
             if self.picker.finds(&bytes) {
                 self.done.objects.push(path);
