@@ -323,6 +323,7 @@ impl<'a> Run<'a> {
             head.and_then(|head| head.entry.body.partition(name, Partition(0)).map(PartitionEnd::from));
         let registered_now = !control.sources.contains_key(name);
         if registered_now {
+            ledger.check_sources(&control)?;
             // Before the source: nobody can record it without.
             if let Some(redaction) = &options.redaction {
                 redaction.check(options.preset.unwrap_or_default())?;

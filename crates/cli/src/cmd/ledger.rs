@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use lastcall_event::Preset;
 use lastcall_ledger::control::{Control, Role, SourceKind};
-use lastcall_ledger::store::Location;
+use lastcall_ledger::store::{self, Location};
+use lastcall_ledger::verify::Opened;
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError, names};
 
 use redaction::RedactionArgs;
@@ -240,6 +241,16 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 /// Opens a ledger in a folder or a bucket; an altered record ends the command with 4.
 pub fn open(place: &Path) -> anyhow::Result<Ledger> {
     Ledger::open_at(&location(place)?).map_err(of_ledger)
+}
+
+/// Opens a ledger that is to be verified, whatever became of the files at its root.
+fn open_broken(place: &Path) -> anyhow::Result<Opened> {
+    let location = location(place)?;
+    let shown = location.to_string();
+    match &location {
+        Location::Folder(folder) if !folder.is_dir() => Err(LedgerError::NotALedger(shown).into()),
+        _ => Opened::in_store(store::open(&location).map_err(LedgerError::from)?, &shown).map_err(of_ledger),
+    }
 }
 
 fn location(place: &Path) -> anyhow::Result<Location> {

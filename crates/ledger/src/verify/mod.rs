@@ -10,18 +10,23 @@ mod export;
 mod files;
 mod heads;
 mod index;
+mod lenient;
+mod opened;
 mod recount;
 mod references;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 pub use export::ExportCheck;
 use lastcall_contract::Digest;
+pub use opened::Opened;
 use serde::Serialize;
 
 use crate::erasure::{Gone, Superseded};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+use crate::names;
 use crate::sign::{KeptHead, PublicKey};
 
 /// What verify answers. The order is that of precedence.
@@ -158,6 +163,8 @@ pub struct Step<'a> {
 
 struct Verifier<'a> {
     ledger: &'a Ledger,
+    /// The store under it.
+    store: Arc<lenient::Lenient>,
     asked: &'a Asked,
     each: &'a mut dyn FnMut(Step<'_>),
     done: u64,
@@ -196,9 +203,30 @@ pub fn verify_with(
     asked: &Asked,
     each: &mut dyn FnMut(Step<'_>),
 ) -> Result<Verification, LedgerError> {
+    verify_found(ledger, Vec::new(), asked, each)
+}
+
+/// The same of a ledger of which the files at its root may be broken.
+///
+/// # Errors
+/// The store failed.
+pub fn verify_opened(
+    opened: Opened,
+    asked: &Asked,
+    each: &mut dyn FnMut(Step<'_>),
+) -> Result<Verification, LedgerError> {
+    verify_found(&opened.ledger, opened.findings, asked, each)
+}
+
+fn verify_found(
+    ledger: &Ledger,
+    findings: Vec<Finding>,
+    asked: &Asked,
+    each: &mut dyn FnMut(Step<'_>),
+) -> Result<Verification, LedgerError> {
     let report = Verification {
         outcome: Outcome::Intact,
-        findings: Vec::new(),
+        findings,
         chains: Vec::new(),
         entries: 0,
         files: 0,
@@ -212,8 +240,11 @@ pub fn verify_with(
         export: None,
         not_excluded: NOT_EXCLUDED.to_owned(),
     };
+    let store = Arc::new(lenient::Lenient::new(ledger.store().clone()));
+    let ledger = &ledger.through(store.clone());
     let mut verifier = Verifier {
         ledger,
+        store: store.clone(),
         asked,
         each,
         done: 0,
@@ -231,6 +262,7 @@ pub fn verify_with(
     };
     verifier.run()?;
     let mut report = verifier.report;
+    store.say(&mut report.findings);
     report.outcome = report.findings.iter().map(|f| f.outcome).min().unwrap_or(Outcome::Intact);
     Ok(report)
 }
@@ -240,24 +272,40 @@ impl Verifier<'_> {
     /// index first, then the control chain, then the partitions. What a partition names of the control chain beyond its
     /// fixed tail came meanwhile, and is looked up.
     fn run(&mut self) -> Result<(), LedgerError> {
+        self.description()?;
         let index = self.index_bound()?;
         self.export_begins(index)?;
-        let control = self.bound(&crate::names::Chain::Control)?;
-        self.total = length(index) + length(control);
+        let control = self.bound(&names::Chain::Control)?;
+        self.total = length(index).saturating_add(length(control));
         self.control_chain(control)?;
         let partitions = self.partition_bounds()?;
-        self.total += partitions.iter().map(|(_, _, bound)| length(*bound)).sum::<u64>();
+        let entries = partitions.iter().map(|(_, _, bound)| length(*bound));
+        self.total = entries.fold(self.total, u64::saturating_add);
         self.index_chain(index)?;
         for (source, partition, bound) in partitions {
             self.partition(&source, partition, bound)?;
         }
         self.later_partitions()?;
+        self.foreign_chains()?;
         self.left_over()?;
         self.erasures();
         self.recounted()?;
         self.heads_found()?;
         self.grown()?;
+        self.store.say(&mut self.report.findings);
         self.export_ends()
+    }
+
+    /// `ledger.json` is written once, and byte for byte as it is written.
+    fn description(&mut self) -> Result<(), LedgerError> {
+        let meta = serde_json_canonicalizer::to_vec(self.ledger.meta())
+            .map_err(|e| LedgerError::unreadable(names::META, e))?;
+        let there = self.ledger.store().get(names::META)?;
+        let said = self.report.findings.iter().any(|finding| finding.place == names::META);
+        if !said && there.is_some_and(|bytes| *bytes != *meta) {
+            self.find(Outcome::Altered, names::META, None, "it is not written as a ledger writes it");
+        }
+        Ok(())
     }
 
     fn find(&mut self, outcome: Outcome, place: &str, record: Option<String>, what: impl Into<String>) {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use lastcall_ledger::sign::{KeptHead, PublicKey};
-use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_with};
+use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_opened};
+use lastcall_report::plain;
 
 use super::sign::{kept_head, public_key};
-use super::{Format, of_ledger, open};
+use super::{Format, of_ledger, open_broken};
 use crate::ui::{Exit, with_exit};
 
 /// Arguments.
@@ -34,14 +35,17 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let ledger = open(&args.dir)?;
+    let opened = open_broken(&args.dir)?;
     for head in &args.heads {
-        head.check(&ledger.meta().id, args.public_key.as_ref())
+        let check = |id: &str| head.check(id, args.public_key.as_ref());
+        // `ledger.json` may be what was altered: then that is what is found.
+        check(&opened.ledger.meta().id)
+            .or_else(|what| opened.genesis.as_deref().map_or(Err(what), check))
             .map_err(|what| with_exit(Exit::Usage, what))?;
     }
     let asked = Asked { heads: args.heads.clone(), key: args.public_key };
     let bar = super::super::run::progress::counted();
-    let report = verify_with(&ledger, &asked, &mut |step| bar.step(step.done, step.total, step.path));
+    let report = verify_opened(opened, &asked, &mut |step| bar.step(step.done, step.total, step.path));
     bar.clear();
     let report = report.map_err(of_ledger)?;
     match args.format {
@@ -59,13 +63,14 @@ fn text(report: &Verification) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for finding in &report.findings {
-        let record = finding.record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
-        let _ = writeln!(out, "{}: {}{record}: {}", finding.outcome.as_str(), finding.place, finding.what);
+        let record = finding.record.as_ref().map(|r| format!(" ({})", plain(r))).unwrap_or_default();
+        let (place, what) = (plain(&finding.place), plain(&finding.what));
+        let _ = writeln!(out, "{}: {place}{record}: {what}", finding.outcome.as_str());
     }
     for chain in &report.chains {
         let tail = chain.tail.as_ref().map(|d| format!(", tail {d}")).unwrap_or_default();
         let grew = if chain.grew { "; it has grown since, and that was not looked at" } else { "" };
-        let _ = writeln!(out, "chain {}: {} entries{tail}{grew}", chain.chain, chain.entries);
+        let _ = writeln!(out, "chain {}: {} entries{tail}{grew}", plain(&chain.chain), chain.entries);
     }
     let gone = if report.gone.is_empty() { String::new() } else { format!(", {}", report.gone) };
     let signatures = match report.signatures {
@@ -98,10 +103,14 @@ fn text(report: &Verification) -> String {
                 out,
                 "An export of `{}`{calls}: everything that was exported is intact. What was left behind can be checked in \
                  the ledger that it came from.",
-                export.tool
+                plain(&export.tool)
             ),
             false => {
-                writeln!(out, "An export of `{}`: it is not as it was exported; see above.", export.tool)
+                writeln!(
+                    out,
+                    "An export of `{}`: it is not as it was exported; see above.",
+                    plain(&export.tool)
+                )
             }
         };
     }
