@@ -280,3 +280,87 @@ fn a_name_forges_no_line() {
         assert!(!said.out.contains("\nintact: 99"), "{}", said.out);
     }
 }
+
+#[test]
+fn a_clock_that_cannot_be_is_named() {
+    let store = lastcall_ledger::store::MemoryStore::default();
+    let ledger = lastcall_ledger::Ledger::init_in(
+        std::sync::Arc::new(store.clone()),
+        lastcall_ledger::LedgerClock::System,
+        "memory",
+    )
+    .unwrap();
+    let tail = ledger.control().unwrap().tail().unwrap();
+    let body = lastcall_ledger::control::Control::Redact { source: "x".to_owned(), redaction: None };
+    let append = |now: i64| {
+        let chain = lastcall_ledger::names::Chain::Control;
+        let now = lastcall_event::Timestamp(now);
+        lastcall_ledger::chain::append(&store, &chain, Some(&tail), "w", now, None, &body)
+    };
+    for odd in [1_001_819_000_000_000, i64::MAX, 253_402_300_800_000] {
+        let said = append(odd).unwrap_err().to_string();
+        assert!(said.contains("clock right"), "{said}");
+    }
+    // A day ahead is read again, and told.
+    append(lastcall_ledger::system_now().0 + 86_400_000).unwrap();
+    let report = lastcall_ledger::verify::verify(&ledger, &mut |_| {}).unwrap();
+    assert!(report.ahead.is_some_and(|ahead| ahead.place.contains("control")));
+    let negative = lastcall_ledger::chain::append(
+        &store,
+        &lastcall_ledger::names::Chain::Index,
+        None,
+        "w",
+        lastcall_event::Timestamp(-1),
+        None,
+        &body,
+    );
+    assert!(negative.unwrap_err().to_string().contains("clock"));
+}
+
+/// A run that was killed between a file and its entry leaves data that no entry names.
+#[test]
+fn what_a_killed_run_left_is_named_and_can_go() {
+    let place = Place::new(2);
+    let files = |kind: &str| -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = std::fs::read_dir(place.path(&format!("led/{kind}")))
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
+        found.sort();
+        found
+    };
+    let whole = files("calls");
+    let left =
+        whole[1].file_name().unwrap().to_str().unwrap().replace(&format!("{:020}", 2), &format!("{:020}", 3));
+    std::fs::copy(&whole[1], place.path("led/calls").join(&left)).unwrap();
+    place.ok("ledger erase led --call-id c105");
+    let said = place.ok("ledger erase led --call-id c105").out;
+    assert!(
+        said.contains(&left) && said.contains("1 row of it") && said.contains("--no-recorder-runs"),
+        "{said}"
+    );
+    place.ok("ledger gc led --delete");
+    let said = place.ok("ledger gc led").out;
+    assert!(said.contains("may hold personal data") && !said.contains("no garbage"), "{said}");
+    assert_eq!(files("calls").len(), 3);
+    place.ok("ledger gc led --delete --no-recorder-runs");
+    assert_eq!(files("calls").len(), 2);
+    place.ok("ledger verify led");
+    assert!(place.ok("ledger gc led").out.contains("no garbage"));
+}
+
+/// Sessions are known by calls: when those have expired, their dead letters are not found by one.
+#[test]
+fn what_expiry_takes_from_erasure_is_said() {
+    let place = Place::new(1);
+    let mut call = call(1, 77);
+    call["envelope"] = json!({"session_id": "s-1"});
+    let dead = json!({"type": "tool_call", "call_id": "c77"});
+    place.write("more.jsonl", format!("{call}\n{dead}\n"));
+    place.ok("run --ledger led more.jsonl");
+    let said = place.ok("ledger expire led --before 2026-07-01 --kind calls").out;
+    assert!(said.contains("can no longer be erased by session"), "{said}");
+    let said = place.ok("ledger erase led --session s-1").out;
+    assert!(said.contains("calls have expired") && said.contains("--kind dead"), "{said}");
+    assert!(!place.ok("ledger erase led --call-id c77").out.contains("calls have expired"));
+}

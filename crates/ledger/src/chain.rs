@@ -63,6 +63,12 @@ pub fn append<B: Serialize>(
 ) -> Result<Append, LedgerError> {
     let seq = previous.map_or(0, |tail| tail.seq.saturating_add(1));
     let at = [Some(now), floor, previous.map(|tail| tail.at)].into_iter().flatten().max().unwrap_or(now);
+    if at.0 < 0 || Timestamp::parse(&at.to_string()) != Some(at) {
+        return Err(LedgerError::Refused(format!(
+            "the clock says {at}, and nothing was written: an entry of such a time could not be read again. Set this machine's \
+             clock right"
+        )));
+    }
     let entry = Entry {
         seq,
         previous: previous.map(|tail| tail.digest.clone()),

@@ -273,7 +273,7 @@ thread_local! {
 
 /// Runs one step of the Parquet reader, which asserts what a file that was altered breaks (a column that begins before the
 /// file, say). That is a file that cannot be read, and no error of this program: nothing is printed.
-fn calmly<T>(path: &str, step: impl FnOnce() -> T) -> Result<T, LedgerError> {
+pub(crate) fn calmly<T>(path: &str, step: impl FnOnce() -> T) -> Result<T, LedgerError> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();

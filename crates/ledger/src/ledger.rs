@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use lastcall_contract::Digest;
@@ -579,7 +580,12 @@ impl Ledger {
 
 /// The system's clock in UTC milliseconds.
 pub fn system_now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
+    let since = |at: Duration| i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+    // A clock that stands before 1970 is no reason to end here: what cannot be written says so.
+    Timestamp(match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(after) => since(after),
+        Err(before) => since(before.duration()).saturating_neg(),
+    })
 }
 
 /// What holds along a partition chain besides the hashes: a genesis first, ranges that join, sums that balance,

@@ -148,6 +148,10 @@ enum Command {
         /// Remove it.
         #[arg(long)]
         delete: bool,
+        /// No recorder, erasure or expiry runs on this ledger, here or elsewhere, and none that was stopped goes on: then
+        /// nothing is in flight, and files of runs that were stopped are garbage too.
+        #[arg(long)]
+        no_recorder_runs: bool,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
@@ -227,7 +231,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         Command::Erase(args) => erase::run_erase(&args),
         Command::Expire(args) => erase::run_expire(&args),
-        Command::Gc { dir, delete, format } => gc::run(&dir, delete, format),
+        Command::Gc { dir, delete, no_recorder_runs, format } => {
+            gc::run(&dir, delete, no_recorder_runs, format)
+        }
         Command::Verify(args) => verify::run(&args),
         Command::Keygen { file } => sign::keygen(&file),
         Command::Head(args) => sign::head(&args),

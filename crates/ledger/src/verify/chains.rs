@@ -65,6 +65,9 @@ impl<'b> Verifier<'b> {
                 self.joins(chain, seq, before.as_ref(), read);
             }
             let at = read.as_ref().map_or(Timestamp(i64::MIN), |read| read.entry.at);
+            if self.newest.as_ref().is_none_or(|(newest, _)| at > *newest) {
+                self.newest = Some((at, path.clone()));
+            }
             before = Some(Tail { seq, digest, at });
             each(self, seq, read)?;
         }

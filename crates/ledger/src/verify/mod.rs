@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 pub use export::ExportCheck;
 use lastcall_contract::Digest;
+use lastcall_event::Timestamp;
 pub use opened::Opened;
 use serde::Serialize;
 
@@ -133,9 +134,26 @@ pub struct Verification {
     /// Of an export: what was left behind, and whether the rest is whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub export: Option<ExportCheck>,
+    /// The newest entry lies in the future of this machine's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Ahead>,
     /// What cannot be excluded whatever the outcome.
     pub not_excluded: String,
 }
+
+/// An entry that is newer than now: its writer's clock was ahead, or this machine's is behind. No alteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ahead {
+    /// The entry.
+    pub place: String,
+    /// Its time; no later entry is older.
+    pub at: Timestamp,
+    /// What this machine's clock says.
+    pub now: Timestamp,
+}
+
+/// Clocks may be apart by so many milliseconds before it is said.
+const APART_MS: i64 = 5 * 60 * 1000;
 
 /// Said by every verification as long as no head is kept elsewhere and no signature is held against a key.
 pub const NOT_EXCLUDED: &str = "Without a head that is kept elsewhere it cannot be excluded that whole entries at the \
@@ -165,6 +183,8 @@ struct Verifier<'a> {
     ledger: &'a Ledger,
     /// The store under it.
     store: Arc<lenient::Lenient>,
+    /// The latest time of an entry, and the entry.
+    newest: Option<(Timestamp, String)>,
     asked: &'a Asked,
     each: &'a mut dyn FnMut(Step<'_>),
     done: u64,
@@ -238,6 +258,7 @@ fn verify_found(
         heads: Vec::new(),
         gone: Gone::default(),
         export: None,
+        ahead: None,
         not_excluded: NOT_EXCLUDED.to_owned(),
     };
     let store = Arc::new(lenient::Lenient::new(ledger.store().clone()));
@@ -245,6 +266,7 @@ fn verify_found(
     let mut verifier = Verifier {
         ledger,
         store: store.clone(),
+        newest: None,
         asked,
         each,
         done: 0,
@@ -293,7 +315,13 @@ impl Verifier<'_> {
         self.heads_found()?;
         self.grown()?;
         self.store.say(&mut self.report.findings);
-        self.export_ends()
+        self.export_ends()?;
+        if let (Some((at, place)), Some(now)) = (self.newest.take(), self.ledger.system_now())
+            && at.0 > now.0.saturating_add(APART_MS)
+        {
+            self.report.ahead = Some(Ahead { place, at, now });
+        }
+        Ok(())
     }
 
     /// `ledger.json` is written once, and byte for byte as it is written.

@@ -163,7 +163,10 @@ pub fn redact(dir: &Path, source: &str, args: &RedactionArgs, none: bool) -> any
     match (ledger.redact(source, redaction).map_err(of_ledger)?, none) {
         (None, _) => println!("source `{source}` is redacted so already"),
         (Some(seq), true) => println!("source `{source}` is kept whole from now on (control entry {seq})"),
-        (Some(seq), false) => println!("source `{source}` is redacted from now on (control entry {seq})"),
+        (Some(seq), false) => println!(
+            "source `{source}` is redacted from now on (control entry {seq}). A recorder that reads a file drops its open chunk \
+             and reads it again under these rules; one that reads standard input cannot, and its open chunk keeps what it read"
+        ),
     }
     Ok(Exit::Yes)
 }

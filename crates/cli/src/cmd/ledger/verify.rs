@@ -93,8 +93,9 @@ fn text(report: &Verification) -> String {
             (false, _) => String::new(),
             (true, 0) => format!(", with {} calls, each proven by its commitment", export.calls),
             (true, gone) => format!(
-                ", with {} calls, each proven by its commitment; {gone} more are gone from files of which calls were \
-                 erased or expired",
+                ", with {} calls, each proven by its commitment; {gone} more are gone from files of which calls were erased or \
+                 expired (whose, the record does not say: up to {gone} may have been taken out of this export instead, which \
+                 the ledger that it came from can tell)",
                 export.calls
             ),
         };
@@ -113,6 +114,16 @@ fn text(report: &Verification) -> String {
                 )
             }
         };
+    }
+    if let Some(ahead) = &report.ahead {
+        let _ = writeln!(
+            out,
+            "The newest entry, {}, is of {}, and this machine's clock says {}: one of the two clocks is wrong. No later entry \
+             has an earlier time, so days close by that clock.",
+            plain(&ahead.place),
+            ahead.at,
+            ahead.now
+        );
     }
     let _ = writeln!(out, "{}", report.not_excluded);
     out
