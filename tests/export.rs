@@ -823,3 +823,71 @@ fn debug_and_release_say_the_same() {
     }
     println!("{same} of {same} answers of the debug and the release build are the same bytes");
 }
+
+/// A target during whose first data something else happens.
+struct Meanwhile {
+    inner: MemoryStore,
+    then: std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Store for Meanwhile {
+    fn create(&self, path: &str, bytes: &Bytes) -> Result<Created, StoreError> {
+        if let Some(then) = self.then.lock().unwrap().take() {
+            then();
+        }
+        self.inner.create(path, bytes)
+    }
+    fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError> {
+        self.inner.put(path, bytes)
+    }
+    fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
+        self.inner.get(path)
+    }
+    fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.list(prefix)
+    }
+    fn delete(&self, path: &str) -> Result<(), StoreError> {
+        self.inner.delete(path)
+    }
+}
+
+/// What was copied may be what had to go, and its chains end before the erasure.
+#[test]
+fn an_export_beside_an_erasure_is_refused() {
+    let bench = Arc::new(Bench::new("simulated"));
+    let ledger = Ledger::open(&bench.path("led")).unwrap();
+    for (with_arguments, session) in [(true, "s-a1-1"), (false, "s-a1-2")] {
+        let beside = bench.clone();
+        let then = move || drop(beside.ok(&["ledger", "erase", "led", "--session", session]));
+        let target =
+            Meanwhile { inner: MemoryStore::default(), then: std::sync::Mutex::new(Some(Box::new(then))) };
+        let done = export(&ledger, "search", &target, with_arguments, &mut |_| {});
+        if !with_arguments {
+            done.unwrap();
+            continue;
+        }
+        assert!(done.unwrap_err().to_string().contains("export again"));
+        assert!(Ledger::open_in(Arc::new(target.inner.clone()), "export").is_err());
+    }
+}
+
+/// A calls file of an export is held against its digest before anything in it is believed: one changed byte is one
+/// finding.
+#[test]
+fn one_changed_byte_of_an_export_is_found_and_breaks_nothing() {
+    let bench = Bench::new("simulated");
+    bench.ok(&["ledger", "export", "led", "search", "exp", "--with-arguments"]);
+    let files = Arc::new(tamper::load(&bench.path("exp")));
+    let mut rng = lastcall_tests::chance::Rng(7);
+    let parquet: Vec<&String> = files.keys().filter(|path| path.ends_with(".parquet")).collect();
+    for _ in 0..400 {
+        let path = parquet[rng.below(parquet.len() as u64) as usize];
+        let mut bytes = files[path].to_vec();
+        let at = rng.below(bytes.len() as u64) as usize;
+        bytes[at] ^= 1 << rng.below(8);
+        let changes = [(path.clone(), Some(bytes.into()))].into();
+        let report = tamper::verified(&files, changes, &Asked::default()).unwrap();
+        assert_eq!(report.outcome, Outcome::Altered, "{path} {at}");
+        assert!(report.findings.iter().any(|f| f.place == *path), "{path} {at}: {:?}", report.findings);
+    }
+}

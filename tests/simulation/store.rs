@@ -60,6 +60,14 @@ impl Store for Under {
         self.store().list(prefix)
     }
 
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        self.store().list_after(folder, name, limit)
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.store().folders(folder)
+    }
+
     fn delete(&self, path: &str) -> Result<(), StoreError> {
         self.store().delete(path)
     }
@@ -231,6 +239,27 @@ impl FaultyStore {
         write()?;
         Err(self.dies(point, Fate::After, path))
     }
+
+    /// One look at the store.
+    fn read<T>(&self, path: &str, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut f = self.turn(path)?;
+        let point = self.reading();
+        met(point, Fate::Reached);
+        // Of a recorder only what it reads of its own chain, which it reads again and again.
+        let share = match self.who {
+            Who::Recorder if path.starts_with("chains/src") => 10,
+            Who::Recorder => 0,
+            _ => 3,
+        };
+        let percent = f.percent;
+        if f.rng.chance(percent) && f.rng.chance(share) {
+            return Err(match f.rng.chance(50) {
+                true => self.dies(point, Fate::Before, path),
+                false => self.unclear(point, Fate::Unread, path),
+            });
+        }
+        read()
+    }
 }
 
 impl Store for FaultyStore {
@@ -288,23 +317,15 @@ impl Store for FaultyStore {
     }
 
     fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
-        let mut f = self.turn(path)?;
-        let point = self.reading();
-        met(point, Fate::Reached);
-        // Of a recorder only what it reads of its own chain, which it reads again and again.
-        let share = match self.who {
-            Who::Recorder if path.starts_with("chains/src") => 10,
-            Who::Recorder => 0,
-            _ => 3,
-        };
-        let percent = f.percent;
-        if f.rng.chance(percent) && f.rng.chance(share) {
-            return Err(match f.rng.chance(50) {
-                true => self.dies(point, Fate::Before, path),
-                false => self.unclear(point, Fate::Unread, path),
-            });
-        }
-        self.inner.get(path)
+        self.read(path, || self.inner.get(path))
+    }
+
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        self.read(folder, || self.inner.list_after(folder, name, limit))
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.read(folder, || self.inner.folders(folder))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {

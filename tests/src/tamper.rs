@@ -74,7 +74,9 @@ impl Store for Overlay {
     }
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let folder = format!("{prefix}/");
-        Ok(self.base.keys().filter(|p| p.starts_with(&folder)).cloned().collect())
+        let mut paths: BTreeSet<&String> = self.base.keys().chain(self.changes.keys()).collect();
+        paths.retain(|p| p.starts_with(&folder) && !matches!(self.changes.get(*p), Some(None)));
+        Ok(paths.into_iter().cloned().collect())
     }
     fn delete(&self, path: &str) -> Result<(), StoreError> {
         self.create(path, &Bytes::new()).map(|_| ())

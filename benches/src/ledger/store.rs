@@ -43,7 +43,16 @@ impl Store for Counted {
         Ok(found)
     }
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
         self.inner.list(prefix)
+    }
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.inner.list_after(folder, name, limit)
+    }
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.inner.folders(folder)
     }
     fn delete(&self, path: &str) -> Result<(), StoreError> {
         self.inner.delete(path)
@@ -87,8 +96,17 @@ impl Store for Folder {
             Err(error) => Err(StoreError::Failed { path: path.to_owned(), what: error.to_string() }),
         }
     }
-    fn list(&self, _: &str) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
+    fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let mut paths = Vec::new();
+        let mut folders = vec![prefix.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(self.0.join(&folder)).into_iter().flatten().flatten() {
+                let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+                if entry.path().is_dir() { folders.push(path) } else { paths.push(path) }
+            }
+        }
+        paths.sort();
+        Ok(paths)
     }
     fn delete(&self, path: &str) -> Result<(), StoreError> {
         std::fs::remove_file(self.0.join(path))

@@ -258,3 +258,43 @@ pub(crate) fn for_each_row(
         })
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use lastcall_event::Record;
+
+    /// Whatever was changed in a file that no digest was held against: rows or an error, and never an end of the program.
+    #[test]
+    fn one_changed_byte_ends_nothing() {
+        let mut calls = CallsWriter::default();
+        for offset in 0..40 {
+            let text = format!(
+                r#"{{"type":"tool_call","schema_version":1,"call_id":"c{offset}","ts":"2026-06-01T10:00:00Z","tool_id":"t","arguments":{{}},"outcome":{{"status":"ok"}}}}"#
+            );
+            let decoded = decode(text.as_bytes(), Preset::Native).unwrap();
+            let Record::Call(call) = &decoded.record else { panic!("no call") };
+            let position = Position { partition: 0, offset, index: 0 };
+            let preset = Preset::Native;
+            let row = CallRef { position, call_key: &[1; 16], call, preset, record: &text, salt: &[7; 16] };
+            calls.append(&row).unwrap();
+        }
+        let whole = calls.finish().unwrap().unwrap().bytes;
+        let mut seed = 1u64;
+        let mut next = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(seed >> 33).unwrap() % below
+        };
+        let mut broken = 0;
+        for _ in 0..4000 {
+            let mut bytes = whole.to_vec();
+            // Half of them near the end, where the file says what it holds.
+            let from = if next(2) == 0 { bytes.len().saturating_sub(3000) } else { 0 };
+            let at = from + next(bytes.len() - from);
+            bytes[at] = u8::try_from(next(256)).unwrap();
+            broken += u32::from(for_each_row("x", bytes.into(), |_| Ok(())).is_err());
+        }
+        assert!(broken > 500, "{broken}");
+    }
+}

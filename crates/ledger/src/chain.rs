@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Entry;
 use crate::error::LedgerError;
-use crate::names::Chain;
+use crate::names::{self, Chain};
 use crate::store::{self, Store};
+
+/// How many names are looked at in one go: a page of an object store's listing.
+const PAGE: usize = 1000;
 
 /// The last entry of a chain, as far as a successor needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +63,12 @@ pub fn append<B: Serialize>(
 ) -> Result<Append, LedgerError> {
     let seq = previous.map_or(0, |tail| tail.seq.saturating_add(1));
     let at = [Some(now), floor, previous.map(|tail| tail.at)].into_iter().flatten().max().unwrap_or(now);
+    if at.0 < 0 || Timestamp::parse(&at.to_string()) != Some(at) {
+        return Err(LedgerError::Refused(format!(
+            "the clock says {at}, and nothing was written: an entry of such a time could not be read again. Set this machine's \
+             clock right"
+        )));
+    }
     let entry = Entry {
         seq,
         previous: previous.map(|tail| tail.digest.clone()),
@@ -114,21 +123,18 @@ pub fn read_some<B: DeserializeOwned>(
 ) -> Result<Vec<Read<B>>, LedgerError> {
     let mut entries: Vec<Read<B>> = Vec::new();
     let mut before = before.cloned();
-    loop {
-        if entries.len() >= limit {
-            return Ok(entries);
-        }
+    while entries.len() < limit {
         let seq = before.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
-        let Some(read) = read_entry::<B>(store, chain, seq)? else { break };
+        let Some(read) = read_entry::<B>(store, chain, seq)? else {
+            // Nothing behind it: the end. Otherwise it came meanwhile, or it is an error.
+            match standing_after(store, chain, before.as_ref().map(|tail| tail.seq))? {
+                Some(_) => continue,
+                None => break,
+            }
+        };
         joins(chain, before.as_ref(), &read)?;
         before = Some(read.tail());
         entries.push(read);
-    }
-    let next = before.as_ref().map_or(0, |tail| tail.seq.saturating_add(1));
-    if let Some(behind) = behind_a_hole(store, chain, next, entries.len() as u64)? {
-        return Err(LedgerError::Missing {
-            place: format!("{} (entry {behind} stands behind it)", chain.entry_path(next)),
-        });
     }
     Ok(entries)
 }
@@ -148,72 +154,95 @@ pub fn joins<B>(chain: &Chain, before: Option<&Tail>, read: &Read<B>) -> Result<
     }
 }
 
-/// An entry behind the first empty place, if there is one within a doubling of what was read before it.
-pub fn behind_a_hole(
+/// The numbers of the entries that stand behind one (`None`: behind nothing), ascending, no more than so many. One look
+/// at the names, whatever is missing between them.
+pub(crate) fn listed(
     store: &dyn Store,
     chain: &Chain,
-    empty: u64,
-    read: u64,
-) -> Result<Option<u64>, LedgerError> {
-    let mut step = 1u64;
-    while step <= read.max(2) {
-        let seq = empty.saturating_add(step);
-        if store.get(&chain.entry_path(seq))?.is_some() {
-            // The chain may have grown since the place was found empty.
-            let grown = store.get(&chain.entry_path(empty))?.is_some();
-            return Ok((!grown).then_some(seq));
-        }
-        step = step.saturating_mul(2);
-    }
-    Ok(None)
+    after: Option<u64>,
+    limit: usize,
+) -> Result<Vec<u64>, LedgerError> {
+    let name = after.map(|seq| chain.entry_name(seq)).unwrap_or_default();
+    let names = store.list_after(&chain.folder(), &name, limit)?;
+    Ok(names.iter().filter_map(|name| names::parse_entry_name(name)).collect())
 }
 
-/// The last entry: found by galloping, so that its cost does not grow with the chain.
+/// How far the entries behind one (`None`: behind nothing) stand without a hole, by one look at the names; `None`: none
+/// stands there. Never beyond [`PAGE`] entries.
+///
+/// # Errors
+/// An entry is missing, and another one stands behind it.
+fn standing_after(store: &dyn Store, chain: &Chain, after: Option<u64>) -> Result<Option<u64>, LedgerError> {
+    let mut last = after;
+    for seq in listed(store, chain, after, PAGE)? {
+        let next = last.map_or(0, |last| last.saturating_add(1));
+        // A folder that grows while it is listed may show an entry and not the one before it.
+        for missing in next..seq {
+            if store.get(&chain.entry_path(missing))?.is_none() {
+                return Err(hole(chain, missing, seq));
+            }
+        }
+        last = Some(seq);
+    }
+    Ok(last.filter(|_| last != after))
+}
+
+/// An entry is missing, and another one stands behind it.
+fn hole(chain: &Chain, missing: u64, behind: u64) -> LedgerError {
+    LedgerError::Missing { place: format!("{} (entry {behind} stands behind it)", chain.entry_path(missing)) }
+}
+
+/// The last entry: found from one look at the names, and by galloping where there are many, so that its cost does not
+/// grow with the chain.
 pub fn read_tail<B: DeserializeOwned>(
     store: &dyn Store,
     chain: &Chain,
 ) -> Result<Option<Read<B>>, LedgerError> {
-    if store.get(&chain.entry_path(0))?.is_none() {
-        return match behind_a_hole(store, chain, 0, 0)? {
-            Some(_) => Err(LedgerError::Missing { place: chain.entry_path(0) }),
-            None => Ok(None),
-        };
-    }
-    let low = gallop(store, chain, 0)?;
-    read_last(store, chain, low).map(Some)
+    last_after(store, chain, None)?.map(|seq| read_last(store, chain, seq)).transpose()
 }
 
-/// The last entry behind one that is known, found by galloping from there; `None`: the known one is the last.
+/// The last entry behind one that is known; `None`: the known one is the last.
 pub fn read_tail_after<B: DeserializeOwned>(
     store: &dyn Store,
     chain: &Chain,
     known: &Tail,
 ) -> Result<Option<Read<B>>, LedgerError> {
-    let low = gallop(store, chain, known.seq)?;
-    if low == known.seq {
-        return Ok(None);
-    }
-    let read = read_last::<B>(store, chain, low)?;
-    if low == known.seq.saturating_add(1) {
+    let Some(last) = last_after(store, chain, Some(known.seq))? else { return Ok(None) };
+    let read = read_last::<B>(store, chain, last)?;
+    if last == known.seq.saturating_add(1) {
         joins(chain, Some(known), &read)?;
     }
     Ok(Some(read))
 }
 
-/// The last entry that stands, from one that does; an error where another one stands behind it.
-fn gallop(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerError> {
-    let low = last_standing(store, chain, from)?;
-    // Two that stand do not prove that all between do: `read_from` and verify find holes further inside; nobody appends
-    // behind one that shows here.
-    let high = low.saturating_add(1);
-    if behind_a_hole(store, chain, high, high - from)?.is_some() {
-        return Err(LedgerError::Missing { place: chain.entry_path(high) });
+/// The last entry that stands behind one (`None`: behind nothing); an error where another one stands behind a hole. Of more
+/// than [`PAGE`] entries those that galloping steps over are not looked at: `read_from` and verify find a hole between them.
+fn last_after(store: &dyn Store, chain: &Chain, after: Option<u64>) -> Result<Option<u64>, LedgerError> {
+    let mut last = None;
+    let mut from = after;
+    while let Some(seq) = standing_after(store, chain, from)? {
+        let full = seq - from.map_or(0, |from| from) >= PAGE as u64 - 1;
+        last = Some(seq);
+        if !full {
+            break;
+        }
+        let far = gallop(store, chain, seq)?;
+        (last, from) = (Some(far), Some(far));
     }
-    Ok(low)
+    Ok(last)
 }
 
-/// The last entry that stands, from one that does, whatever stands behind it.
-pub(crate) fn last_standing(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerError> {
+/// The last entry that stands, whatever is missing before it.
+pub(crate) fn last_standing(store: &dyn Store, chain: &Chain) -> Result<Option<u64>, LedgerError> {
+    let low = match store.get(&chain.entry_path(0))? {
+        Some(_) => Some(gallop(store, chain, 0)?),
+        None => None,
+    };
+    Ok(listed(store, chain, low, usize::MAX)?.last().copied().or(low))
+}
+
+/// The last entry without a hole that galloping finds, from one that stands.
+fn gallop(store: &dyn Store, chain: &Chain, from: u64) -> Result<u64, LedgerError> {
     let stands = |seq: u64| -> Result<bool, LedgerError> { Ok(store.get(&chain.entry_path(seq))?.is_some()) };
     let (mut low, mut step) = (from, 1u64);
     while stands(low.saturating_add(step))? {

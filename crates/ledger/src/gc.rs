@@ -25,6 +25,11 @@ pub enum Why {
         /// The entry.
         entry: String,
     },
+    /// The entry of its sequence number never came, and nobody is left who could append it.
+    Stopped {
+        /// The entry.
+        entry: String,
+    },
     /// A control entry says that it was erased or that it expired.
     Superseded {
         /// The control entry.
@@ -49,7 +54,19 @@ pub struct Left {
     pub path: String,
     /// Why it stays.
     pub why: String,
+    /// It holds calls or dead letters: they may be somebody's, and no erasure and no expiry reaches them.
+    pub personal: bool,
 }
+
+impl Left {
+    fn new(path: String, why: String) -> Self {
+        let personal = PERSONAL.iter().any(|kind| path.starts_with(&format!("{}/", kind.as_str())));
+        Self { path, why, personal }
+    }
+}
+
+/// The kinds of files that hold personal data.
+const PERSONAL: [FileKind; 2] = [FileKind::Calls, FileKind::Dead];
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -70,6 +87,20 @@ pub struct Collected {
 /// A chain is altered or incomplete: from such a record nothing is removed. Or the store failed; then what was removed
 /// is removed, and the rest is found the next time.
 pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<Collected, LedgerError> {
+    gc_with(ledger, delete, false, each)
+}
+
+/// The same; `alone`: nobody records, erases or lets expire, and nobody who was stopped there goes on, so that nothing is
+/// in flight.
+///
+/// # Errors
+/// As [`gc`].
+pub fn gc_with(
+    ledger: &Ledger,
+    delete: bool,
+    alone: bool,
+    each: &mut dyn FnMut(&str),
+) -> Result<Collected, LedgerError> {
     ledger.refuse_export()?;
     // The folders before the chains: what is appended in between is then seen as named.
     let mut paths = Vec::new();
@@ -90,7 +121,7 @@ pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<C
                 Ok(_) => found.garbage.push(Garbage { path, why: Why::Superseded { seq } }),
                 Err(error) => {
                     let why = format!("control entry {seq} puts another in its place, but {error}");
-                    found.left.push(Left { path, why });
+                    found.left.push(Left::new(path, why));
                 }
             }
             continue;
@@ -98,7 +129,11 @@ pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<C
         match record.sort(&path) {
             Sorted::Named => found.kept += 1,
             Sorted::Garbage(entry) => found.garbage.push(Garbage { path, why: Why::NotNamed { entry } }),
-            Sorted::Left(why) => found.left.push(Left { path, why: why.to_owned() }),
+            Sorted::InFlight(entry) if alone => {
+                found.garbage.push(Garbage { path, why: Why::Stopped { entry } });
+            }
+            Sorted::InFlight(_) => found.left.push(Left::new(path, IN_FLIGHT.to_owned())),
+            Sorted::Left(why) => found.left.push(Left::new(path, why.to_owned())),
         }
     }
     let mut days = Days::read(ledger)?;
@@ -106,7 +141,8 @@ pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<C
         match days.sort(ledger, &path)? {
             Sorted::Named => found.kept += 1,
             Sorted::Garbage(entry) => found.garbage.push(Garbage { path, why: Why::NotNamed { entry } }),
-            Sorted::Left(why) => found.left.push(Left { path, why: why.to_owned() }),
+            Sorted::InFlight(_) => found.left.push(Left::new(path, IN_FLIGHT.to_owned())),
+            Sorted::Left(why) => found.left.push(Left::new(path, why.to_owned())),
         }
     }
     if delete {
@@ -118,9 +154,23 @@ pub fn gc(ledger: &Ledger, delete: bool, each: &mut dyn FnMut(&str)) -> Result<C
     Ok(found)
 }
 
+/// The files with calls or dead letters that no entry names: of runs that were stopped, or that are in flight.
+pub(crate) fn unnamed(ledger: &Ledger) -> Result<Vec<(FileKind, String)>, LedgerError> {
+    let mut paths = Vec::new();
+    for kind in PERSONAL {
+        paths.extend(ledger.store().list(kind.as_str())?.into_iter().map(|path| (kind, path)));
+    }
+    let record = Known::read(ledger)?;
+    let superseded = ledger.superseded()?;
+    paths.retain(|(_, path)| superseded.by(path).is_none() && !record.named.contains(path));
+    Ok(paths)
+}
+
 enum Sorted {
     Named,
     Garbage(String),
+    /// The entry of its number does not stand yet.
+    InFlight(String),
     Left(&'static str),
 }
 
@@ -162,7 +212,7 @@ impl Days {
         }
         let Some(seq) = names::parse_day_path(path) else { return Ok(Sorted::Left(NO_SUCH_NAME)) };
         let Some(at) = usize::try_from(seq).ok().filter(|at| *at < self.entries.len()) else {
-            return Ok(Sorted::Left(IN_FLIGHT));
+            return Ok(Sorted::InFlight(Chain::Index.entry_path(seq)));
         };
         // A revision that the newest entry does not name any more, or garbage: its own entry says which.
         self.take_in(ledger, at)?;
@@ -217,15 +267,16 @@ impl Known {
         let Some((source, partition)) = name.chain else {
             return match name.seq <= self.control {
                 true => Sorted::Garbage(Chain::Control.entry_path(name.seq)),
-                false => Sorted::Left(IN_FLIGHT),
+                false => Sorted::InFlight(Chain::Control.entry_path(name.seq)),
             };
         };
         match self.tails.get(&(source.to_owned(), partition)) {
             Some((chain, tail)) if name.seq <= *tail => Sorted::Garbage(chain.entry_path(name.seq)),
+            Some((chain, _)) => Sorted::InFlight(chain.entry_path(name.seq)),
             None if !self.sources.contains_key(source) => {
                 Sorted::Left("its source is not registered in this ledger")
             }
-            _ => Sorted::Left(IN_FLIGHT),
+            None => Sorted::InFlight(format!("entry {} of {source}/{}", name.seq, partition.0)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use lastcall_contract::Digest;
@@ -26,7 +27,7 @@ use crate::{calls, dead, files, results};
 /// How often an append to the control chain is tried when others append at the same time.
 const CONTROL_ATTEMPTS: usize = 64;
 /// The layout of this build.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// Where a ledger's time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -191,9 +192,25 @@ impl Ledger {
             let what = format!("its format is {}, this build reads {FORMAT}; {next}", meta.format);
             return Err(LedgerError::unreadable(names::META, what));
         }
-        let Some(mark) = export::read_mark(&*store)? else { return Self::over(store, meta, place) };
+        let mark = export::read_mark(&*store)?;
+        Self::with(store, meta, place, mark)
+    }
+
+    /// Over a store, with what is known of the files at its root.
+    pub(crate) fn with(
+        store: Arc<dyn Store>,
+        meta: Meta,
+        place: &str,
+        mark: Option<Mark>,
+    ) -> Result<Self, LedgerError> {
+        let Some(mark) = mark else { return Self::over(store, meta, place) };
         let store = Arc::new(Sealed::new(store, &mark.tool));
         Ok(Self { export: Some(Arc::new(mark)), ..Self::over(store, meta, place)? })
+    }
+
+    /// The same ledger, read through another store.
+    pub(crate) fn through(&self, store: Arc<dyn Store>) -> Self {
+        Self { store, followed: Arc::default(), ..self.clone() }
     }
 
     fn over(store: Arc<dyn Store>, meta: Meta, place: &str) -> Result<Self, LedgerError> {
@@ -489,11 +506,17 @@ impl Ledger {
     /// In an export with arguments: the file with its tool's calls that stands under the name of one that a chunk names;
     /// `None`: there is none. Length and digest are those of the file that stands there, its rows are not counted.
     pub fn exported_calls(&self, named: &FileRef) -> Result<Option<(FileRef, Bytes)>, LedgerError> {
-        let found = self.store.get(&named.path)?;
-        Ok(found.map(|bytes| {
-            let (sha256, length) = (Digest::of(&bytes), bytes.len() as u64);
-            (FileRef { sha256, bytes: length, ..named.clone() }, bytes)
-        }))
+        let Some(bytes) = self.store.get(&named.path)? else { return Ok(None) };
+        let (sha256, length) = (Digest::of(&bytes), bytes.len() as u64);
+        let said = self.export.as_ref().and_then(|mark| mark.calls_sha256.get(&named.path));
+        if said != Some(&sha256) {
+            let what = format!(
+                "its SHA-256 is not the one that {} states: one of the two was altered",
+                export::MARK
+            );
+            return Err(LedgerError::altered(&named.path, what));
+        }
+        Ok(Some((FileRef { sha256, bytes: length, ..named.clone() }, bytes)))
     }
 
     /// The file that stands in the place of one that a chunk names, with its bytes; `None`: nothing is left.
@@ -528,7 +551,12 @@ impl Ledger {
 
 /// The system's clock in UTC milliseconds.
 pub fn system_now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
+    let since = |at: Duration| i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+    // A clock that stands before 1970 is no reason to end here: what cannot be written says so.
+    Timestamp(match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(after) => since(after),
+        Err(before) => since(before.duration()).saturating_neg(),
+    })
 }
 
 /// What holds along a partition chain besides the hashes: a genesis first, ranges that join, sums that balance,

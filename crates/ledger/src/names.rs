@@ -1,8 +1,9 @@
-//! Paths inside a ledger. Every name that comes from data is percent-encoded; nothing is found by listing.
+//! Paths inside a ledger. Every name that comes from data is percent-encoded. Nothing that
+//! counts is found by listing: names are listed to find what is missing.
 
 use lastcall_contract::Digest;
 use lastcall_event::Day;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::error::LedgerError;
 use crate::position::Partition;
@@ -13,6 +14,9 @@ const MAX_ENCODED: usize = 180;
 
 /// The immutable description of the ledger.
 pub const META: &str = "ledger.json";
+
+/// The folder of all chains.
+pub(crate) const CHAINS: &str = "chains";
 
 /// A chain of entries.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,15 +52,30 @@ impl Chain {
         }
     }
 
+    /// The chain of a folder below that of all chains, by its two parts; `None`: no chain has that folder.
+    pub(crate) fn of_folder(source: &str, partition: &str) -> Option<Self> {
+        let name = percent_decode_str(source).decode_utf8().ok()?;
+        let chain = Self::partition(&name, Partition(partition.parse().ok()?));
+        (chain.folder() == format!("{CHAINS}/{source}/{partition}")).then_some(chain)
+    }
+
+    /// The folder of its entries.
+    pub fn folder(&self) -> String {
+        match self {
+            Self::Control => format!("{CHAINS}/control"),
+            Self::Index => format!("{CHAINS}/index"),
+            Self::Partition { source, partition } => format!("{CHAINS}/{}/{}", encode(source), partition.0),
+        }
+    }
+
+    /// The name of one entry in it.
+    pub(crate) fn entry_name(&self, seq: u64) -> String {
+        format!("{seq:020}.json")
+    }
+
     /// The path of one entry.
     pub fn entry_path(&self, seq: u64) -> String {
-        match self {
-            Self::Control => format!("chains/control/{seq:020}.json"),
-            Self::Index => format!("chains/index/{seq:020}.json"),
-            Self::Partition { source, partition } => {
-                format!("chains/{}/{}/{seq:020}.json", encode(source), partition.0)
-            }
-        }
+        format!("{}/{}", self.folder(), self.entry_name(seq))
     }
 }
 
@@ -92,12 +111,22 @@ pub fn check_source_name(name: &str) -> Result<(), LedgerError> {
         "the ledger has a chain of that name"
     } else if encode(name).len() > MAX_ENCODED {
         "it is longer than 180 bytes after percent-encoding"
+    } else if name.chars().any(odd) {
+        "it has control characters, which would change what is shown around it"
     } else if name.contains('*') {
         "`*` stands for any rest where a registration names sources"
     } else {
         return Ok(());
     };
-    Err(LedgerError::Refused(format!("`{name}` cannot name a source: {why}; choose another name")))
+    let shown: String =
+        name.chars().map(|c| if odd(c) { c.escape_default().to_string() } else { c.to_string() }).collect();
+    Err(LedgerError::Refused(format!("`{shown}` cannot name a source: {why}; choose another name")))
+}
+
+/// A character that moves the cursor, starts a line, or turns text around.
+fn odd(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The path of an object.
@@ -157,6 +186,11 @@ fn is_hex(text: &str) -> bool {
 
 fn is_nonce(text: &str) -> bool {
     text.len() == 16 && is_hex(text)
+}
+
+/// The number of an entry, from its name in its chain's folder; `None`: it is no entry.
+pub(crate) fn parse_entry_name(name: &str) -> Option<u64> {
+    parse_seq(name.strip_suffix(".json")?)
 }
 
 fn parse_seq(text: &str) -> Option<u64> {

@@ -247,8 +247,14 @@ pub(crate) fn read_signature(path: &str, bytes: &[u8]) -> Result<HeadSignature, 
                 format!("its format is {format}, this build reads {SIGNATURE_FORMAT}; take a newer lastcall");
             Err(LedgerError::unreadable(path, what))
         }
-        Ok(Format { format }) if format == SIGNATURE_FORMAT => serde_json::from_slice(bytes)
-            .map_err(|e| LedgerError::altered(path, format!("it is no signature: {e}"))),
+        Ok(Format { format }) if format == SIGNATURE_FORMAT => {
+            let signature = serde_json::from_slice(bytes)
+                .map_err(|e| LedgerError::altered(path, format!("it is no signature: {e}")))?;
+            match bytes_of(&signature, path)? == bytes {
+                true => Ok(signature),
+                false => Err(LedgerError::altered(path, "it is not written as a signature is written")),
+            }
+        }
         Ok(_) => Err(LedgerError::altered(path, "it is no signature: no format has that number")),
         Err(e) => Err(LedgerError::altered(path, format!("it is no signature: {e}"))),
     }

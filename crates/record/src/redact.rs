@@ -168,7 +168,8 @@ impl Redactor {
             Some(b'{') => self.object(raw, place, &deeper, here, applied),
             Some(b'[') => self.list(raw, place, &deeper, here, applied),
             Some(b'"') if place == Place::Encoded => self.encoded(raw, &deeper, here, applied),
-            Some(b'n' | b't' | b'f') => self.treat(raw, place, here, applied),
+            // Null is the absence of a value.
+            Some(b'n') => self.treat(raw, place, here, applied),
             // A value where the rule expects something around it: it may be what the rule is about.
             _ => match deeper.iter().map(|a| a.path).find(|path| path.action != Treatment::Keep) {
                 Some(path) if matches!(place, Place::Free | Place::Needed | Place::Encoded) => {

@@ -322,6 +322,7 @@ impl<'a> Run<'a> {
         }
         let registered_now = !control.sources.contains_key(name);
         if registered_now {
+            ledger.check_sources(&control)?;
             // Before the source: nobody can record it without.
             if let Some(redaction) = &options.redaction {
                 redaction.check(options.preset.unwrap_or_default())?;
@@ -591,12 +592,33 @@ impl<'a> Run<'a> {
         Ok(ended)
     }
 
+    /// Whether the source's rules were changed since the chunk that is to be appended was opened: it is dropped, and read
+    /// again under the new ones. A standard input cannot be read again.
+    fn is_redacted_otherwise(&mut self) -> Result<bool, RunError> {
+        if self.info.kind == SourceKind::Stdin {
+            return Ok(false);
+        }
+        let before = self.control.redactions.get(&self.info.name).cloned();
+        let mut control = self.control.clone();
+        if !self.ledger.follow_control(&mut control)? {
+            return Ok(false);
+        }
+        let changed = control.redactions.get(&self.info.name) != before.as_ref();
+        if changed {
+            self.control = control;
+        }
+        Ok(changed)
+    }
+
     /// Does what the recorder asks for, until it asks for nothing.
     fn act(&mut self, recorder: &mut Recorder, actions: Vec<Action>) -> Result<Ended, RunError> {
         let committer = self.committer();
         let mut pending = actions;
         while let Some(action) = pending.pop() {
             let Action::Commit(commit) = action else { return Ok(Ended::Faster) };
+            if self.is_redacted_otherwise()? {
+                return Ok(Ended::Faster);
+            }
             let answer = committer.commit(&commit)?;
             if let Append::Won(_) = &answer {
                 self.summary.add(&commit.body);

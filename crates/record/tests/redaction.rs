@@ -446,3 +446,66 @@ proptest! {
         }
     }
 }
+
+/// A boolean or a number where the rule expects something around it may be what the rule is about; null is nothing.
+#[test]
+fn what_has_another_shape_is_hidden_whatever_it_is() {
+    let rules = ["/arguments/consent/given=hash", "/arguments/list/given=drop"];
+    let redactor = redactor(&rules, Preset::Native);
+    for value in ["true", "false", "7", "\"yes\""] {
+        let record = call(&format!(
+            r#""arguments":{{"consent":{value},"list":[{value},{{"given":{value}}}],"other":{value}}}"#
+        ));
+        let got = redactor.record("t", &record).unwrap();
+        let got: Value = serde_json::from_str(&got).unwrap();
+        let arguments = &got["arguments"];
+        assert!(arguments["consent"].as_str().unwrap().starts_with("hmac:"), "{got}");
+        assert!(arguments["list"][0].as_str().unwrap().starts_with("hmac:"), "{got}");
+        assert_eq!(arguments["list"][1], json!({}));
+        assert_eq!(arguments["other"], serde_json::from_str::<Value>(value).unwrap());
+    }
+    assert_eq!(redactor.record("t", &call(r#""arguments":{"consent":null,"list":[null]}"#)), None);
+}
+
+/// Rules that come while a chunk is open hold for it: it is dropped, and read again.
+#[test]
+fn a_rule_that_comes_while_a_file_is_read_holds_for_the_open_chunk() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::init(&dir.path().join("ledger"), LedgerClock::System).unwrap();
+    let file = dir.path().join("calls.jsonl");
+    let lines: Vec<String> = (0..1000)
+        .map(|n| {
+            let record = call(&format!(r#""arguments":{{"email":"ana{n}@secret.example"}}"#));
+            record.replace("\"c1\"", &format!("\"c{n}\""))
+        })
+        .collect();
+    fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let key = RedactionKey::of(SECRET, &ledger.meta().id).unwrap();
+    let options = RunOptions { key: Some(key.clone()), ..RunOptions::default() };
+    let mut asked = false;
+    let summary = run_file(&ledger, &file, &options, &mut |stage| {
+        if !asked && stage.records > 200 {
+            asked = true;
+            ledger.redact("calls.jsonl", Some(redaction(&["/arguments/email=hash"], &key))).unwrap();
+        }
+    })
+    .unwrap();
+    assert!(asked);
+    assert_eq!(summary.balance.calls, 1000);
+    let chain = ledger.partition("calls.jsonl", Partition(0)).unwrap();
+    let mut calls = 0;
+    for (_, chunk) in chain.chunks() {
+        ledger
+            .for_each_call(chunk, |row: CallRow| {
+                calls += 1;
+                assert!(!row.record.contains("secret.example"), "{}", row.record);
+            })
+            .unwrap();
+    }
+    assert_eq!(calls, 1000);
+    for path in ledger.store().list("calls").unwrap() {
+        let bytes = ledger.store().get(&path).unwrap().unwrap();
+        assert!(!bytes.windows(14).any(|w| w == b"secret.example"), "{path}");
+    }
+    assert_eq!(verify(&ledger, &mut |_| {}).unwrap().outcome, Outcome::Intact);
+}

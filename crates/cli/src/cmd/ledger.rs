@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use lastcall_ledger::control::{Role, SourceKind};
-use lastcall_ledger::store::Location;
+use lastcall_ledger::store::{self, Location};
+use lastcall_ledger::verify::Opened;
 use lastcall_ledger::{Ledger, LedgerClock, LedgerError};
 
 use redaction::RedactionArgs;
@@ -161,6 +162,10 @@ enum Command {
         /// Remove it.
         #[arg(long)]
         delete: bool,
+        /// No recorder, erasure or expiry runs on this ledger, here or elsewhere, and none that was stopped goes on: then
+        /// nothing is in flight, and files of runs that were stopped are garbage too.
+        #[arg(long)]
+        no_recorder_runs: bool,
         /// How to answer.
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
@@ -224,7 +229,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         Command::Erase(args) => erase::run_erase(&args),
         Command::Expire(args) => erase::run_expire(&args),
-        Command::Gc { dir, delete, format } => gc::run(&dir, delete, format),
+        Command::Gc { dir, delete, no_recorder_runs, format } => {
+            gc::run(&dir, delete, no_recorder_runs, format)
+        }
         Command::Verify(args) => verify::run(&args),
         Command::Keygen { file } => sign::keygen(&file),
         Command::Head(args) => sign::head(&args),
@@ -238,6 +245,16 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 /// Opens a ledger in a folder or a bucket; an altered record ends the command with 4.
 pub fn open(place: &Path) -> anyhow::Result<Ledger> {
     Ledger::open_at(&location(place)?).map_err(of_ledger)
+}
+
+/// Opens a ledger that is to be verified, whatever became of the files at its root.
+fn open_broken(place: &Path) -> anyhow::Result<Opened> {
+    let location = location(place)?;
+    let shown = location.to_string();
+    match &location {
+        Location::Folder(folder) if !folder.is_dir() => Err(LedgerError::NotALedger(shown).into()),
+        _ => Opened::in_store(store::open(&location).map_err(LedgerError::from)?, &shown).map_err(of_ledger),
+    }
 }
 
 fn location(place: &Path) -> anyhow::Result<Location> {

@@ -9,6 +9,7 @@ use super::select::Selection;
 use crate::control::{Control, Replaced};
 use crate::entry::{FileKind, FileRef};
 use crate::error::LedgerError;
+use crate::gc;
 use crate::ledger::{Ledger, random_hex};
 use crate::names;
 use crate::state::ControlState;
@@ -55,6 +56,13 @@ pub struct Erased {
     pub objects: Vec<String>,
     /// Chunks that were looked through.
     pub chunks: u64,
+    /// Files that hold something of it and that no entry names, with how much: of runs that were stopped, or that are in
+    /// flight. They are no part of the record; `gc` removes them.
+    pub unnamed: Vec<(String, u64)>,
+    /// Calls of the record that have expired: nobody can say whose they were.
+    pub expired: u64,
+    /// Dead letters that stand.
+    pub dead: u64,
 }
 
 impl Erased {
@@ -110,6 +118,7 @@ pub fn erase(ledger: &Ledger, request: &Request) -> Result<Erased, LedgerError> 
         while work.batch()? {}
     }
     work.objects()?;
+    work.unnamed()?;
     Ok(work.done)
 }
 
@@ -148,15 +157,21 @@ impl Work<'_> {
     fn standing(&mut self) -> Result<Vec<(FileRef, u64)>, LedgerError> {
         let (mut files, mut chunks) = (Vec::new(), 0);
         let superseded = self.ledger.superseded()?;
+        let (mut expired, mut dead) = (0, 0);
         for chain in self.ledger.partitions()? {
             for (_, chunk) in chain.chunks() {
                 chunks += 1;
                 for file in chunk.files.iter().filter(|f| f.kind != FileKind::Results) {
-                    files.extend(superseded.standing(file)?.file);
+                    let standing = superseded.standing(file)?;
+                    match file.kind {
+                        FileKind::Dead => dead += standing.file.as_ref().map_or(0, |file| file.rows),
+                        _ => expired += standing.expired,
+                    }
+                    files.extend(standing.file);
                 }
             }
         }
-        self.done.chunks = chunks;
+        (self.done.chunks, self.done.expired, self.done.dead) = (chunks, expired, dead);
         let known = self.call_ids.len();
         for file in files.iter().filter(|f| f.kind == FileKind::Calls) {
             self.look(file)?;
@@ -253,6 +268,20 @@ impl Work<'_> {
             files.push(Replaced { old, new, erased: made.erased });
         }
         Ok(files)
+    }
+
+    /// Files that no entry names, and that hold something of it.
+    fn unnamed(&mut self) -> Result<(), LedgerError> {
+        for (kind, path) in gc::unnamed(self.ledger)? {
+            // Gone meanwhile, or named by now and looked through the next time.
+            let Some(bytes) = self.ledger.store().get(&path)? else { continue };
+            // One that cannot be read may hold anything: it is named too.
+            let rows = self.picker.count(kind, &path, bytes, &mut |_| {}).unwrap_or(u64::MAX);
+            if rows > 0 {
+                self.done.unnamed.push((path, rows));
+            }
+        }
+        Ok(())
     }
 
     /// Objects that name one of the ids.

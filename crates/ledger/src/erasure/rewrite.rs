@@ -64,11 +64,14 @@ impl<'a> Picker<'a> {
             FileKind::Dead => &["bytes"],
             FileKind::Results => return Ok(0),
         };
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|e| fail(&e))?;
-        let mask = ProjectionMask::columns(reader.parquet_schema(), columns.iter().copied());
-        let reader = reader.with_projection(mask).with_batch_size(ROWS).build().map_err(|e| fail(&e))?;
+        let open = || {
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
+            let mask = ProjectionMask::columns(reader.parquet_schema(), columns.iter().copied());
+            reader.with_projection(mask).with_batch_size(ROWS).build()
+        };
+        let mut reader = files::calmly(path, open)?.map_err(|e| fail(&e))?;
         let mut picked = 0;
-        for batch in reader {
+        while let Some(batch) = files::calmly(path, || reader.next())? {
             let batch = batch.map_err(|e| fail(&e))?;
             let keep = self.keep(kind, path, &batch)?;
             picked += keep.false_count() as u64;

@@ -1,5 +1,6 @@
 //! Whose calls are erased: by call id, session or agent; and where raw bytes name one of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use aho_corasick::AhoCorasick;
@@ -78,14 +79,20 @@ impl Finder {
         Ok(Self { words, others })
     }
 
-    /// Whether the bytes name one of the ids: as a whole word, so that `c1` is not found in `c12`; in what can be
-    /// read as JSON also where it is written with escapes.
+    /// Whether the bytes name one of the ids: as a whole word, so that `c1` is not found in `c12`; also where it is written
+    /// with JSON's escapes, whatever else the bytes are, and in a text of JSON within a text.
     pub(crate) fn finds(&self, bytes: &[u8]) -> bool {
-        if self.stands_in(bytes) {
-            return true;
+        let mut text = Cow::Borrowed(bytes);
+        for _ in 0..LEVELS {
+            if self.stands_in(&text) {
+                return true;
+            }
+            if !text.contains(&b'\\') {
+                return false;
+            }
+            text = Cow::Owned(unescaped(&text));
         }
-        bytes.contains(&b'\\')
-            && serde_json::from_slice::<Value>(bytes).is_ok_and(|value| self.stands_in_value(&value))
+        self.stands_in(&text)
     }
 
     fn stands_in(&self, bytes: &[u8]) -> bool {
@@ -98,17 +105,47 @@ impl Finder {
             .find_overlapping_iter(bytes)
             .any(|m| !word(m.start().checked_sub(1)) && !word(Some(m.end())))
     }
+}
 
-    fn stands_in_value(&self, value: &Value) -> bool {
-        match value {
-            Value::String(text) => self.stands_in(text.as_bytes()),
-            Value::Array(items) => items.iter().any(|item| self.stands_in_value(item)),
-            Value::Object(members) => members
-                .iter()
-                .any(|(key, member)| self.stands_in(key.as_bytes()) || self.stands_in_value(member)),
-            _ => false,
-        }
+/// How often a text within a text is looked into.
+const LEVELS: usize = 8;
+
+/// The bytes with every escape of JSON read, wherever it stands: the bytes may be cut off, or no JSON at all.
+fn unescaped(bytes: &[u8]) -> Vec<u8> {
+    let unit = |at: usize| {
+        let digits = bytes.get(at..)?.strip_prefix(b"\\u")?.get(..4)?;
+        let digits = std::str::from_utf8(digits).ok().filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        let next = bytes.get(at + 1).copied().filter(|_| byte == b'\\');
+        let read = match next {
+            None => byte,
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            Some(b'b' | b'f') => b' ',
+            Some(other @ (b'"' | b'\\' | b'/')) => other,
+            Some(_) => {
+                let Some(first) = unit(at) else {
+                    out.push(byte);
+                    at += 1;
+                    continue;
+                };
+                let pair = unit(at + 6)
+                    .filter(|second| (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(second));
+                let units: Vec<u16> = std::iter::once(first).chain(pair).collect();
+                out.extend_from_slice(String::from_utf16_lossy(&units).as_bytes());
+                at += 6 * units.len();
+                continue;
+            }
+        };
+        out.push(read);
+        at += if next.is_some() { 2 } else { 1 };
     }
+    out
 }
 
 #[cfg(test)]
@@ -132,10 +169,28 @@ mod tests {
             r#"{"id":"x\"y"}"#,
             r#"{"id":"x\u0022y"}"#,
             "\u{e9}c1\u{e9}",
+            r#"{"call_id":"\u0063\u0031","n":1e999}"#,
+            r#"{"call_id":"\u0063\u0031"#,
+            r#"{"call_id":"x","call_id":"\u0063\u0031"}"#,
+            r#"{"lone":"\ud800","call_id":"\u00631"}"#,
+            r#"{"arguments_text":"{\"id\":\"\\u00631\"}","n":1e999}"#,
+            r#"{"text":"\nc1\n","n":1e999}"#,
+            r#"{"id":"gr\u00F6\u00dfe" cut"#,
+            &format!("{}{}", "[".repeat(300), r#""\u0063\u0031""#),
         ] {
             assert!(finder.finds(text.as_bytes()), "{text}");
         }
-        for text in [r#"{"call_id":"c12"}"#, "xc1", "c1-2", "c_1", "", r#"["\u0063\u0032"]"#] {
+        for text in [
+            r#"{"call_id":"c12"}"#,
+            "xc1",
+            "c1-2",
+            "c_1",
+            "",
+            r#"["\u0063\u0032"]"#,
+            r#"\u00"#,
+            r#"\uc1uu"#,
+            "\\",
+        ] {
             assert!(!finder.finds(text.as_bytes()), "{text}");
         }
         let agents = Selection { agents: ["a".to_owned()].into(), ..Selection::default() };

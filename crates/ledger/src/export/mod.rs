@@ -23,6 +23,7 @@ pub(crate) use sealed::Sealed;
 pub(crate) use walk::each_entry;
 
 use crate::chain::{self, Read};
+use crate::control::Control;
 use crate::entry::{FileKind, PartitionBody};
 use crate::error::LedgerError;
 use crate::index::{CompactLimits, IndexBody, compact_as, index_entry};
@@ -62,6 +63,25 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// The mark of an export whose own cannot be read any more: nobody knows the tool.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            format: EXPORT_FORMAT,
+            tool: String::new(),
+            ledger: String::new(),
+            at: Timestamp(0),
+            index: HeadAt { seq: 0, digest: Digest::of(b"") },
+            with_arguments: false,
+            copied: BTreeMap::new(),
+            calls_sha256: BTreeMap::new(),
+        }
+    }
+
+    /// Whether nobody knows what it is an export of.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.tool.is_empty()
+    }
+
     /// Its bytes: the same mark always has the same.
     pub(crate) fn bytes(&self) -> Result<Bytes, LedgerError> {
         let bytes = serde_json_canonicalizer::to_vec(self).map_err(|e| LedgerError::unreadable(MARK, e))?;
@@ -251,6 +271,9 @@ pub fn export_signed(
             }
         }
     }
+    if with_arguments {
+        refuse_erased_since(ledger, &head.entry.body)?;
+    }
     let mark = Mark {
         format: EXPORT_FORMAT,
         tool: tool.to_owned(),
@@ -266,6 +289,20 @@ pub fn export_signed(
     let meta = store.get(names::META)?.ok_or(LedgerError::Missing { place: names::META.to_owned() })?;
     put(target, names::META, &meta)?;
     Ok(Exported { mark, left, calls, signer, unsigned })
+}
+
+/// Refuses to finish an export of which calls were erased, or expired, while it was written: its chains end before that,
+/// and what was copied may be what had to go.
+fn refuse_erased_since(ledger: &Ledger, head: &IndexBody) -> Result<(), LedgerError> {
+    let since = chain::read_from::<Control>(&**ledger.store(), &Chain::Control, Some(&head.control.tail))?;
+    let gone =
+        |read: &&Read<Control>| matches!(read.entry.body, Control::Erase { .. } | Control::Expire { .. });
+    let Some(read) = since.iter().find(gone) else { return Ok(()) };
+    Err(LedgerError::Refused(format!(
+        "calls were erased, or expired, while this export was written ({}): what was copied may be what had to go; remove \
+         the folder, which is no ledger, and export again",
+        Chain::Control.entry_path(read.entry.seq)
+    )))
 }
 
 /// The digests of a folder's files, by path.

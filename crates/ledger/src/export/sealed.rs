@@ -43,6 +43,14 @@ impl Store for Sealed {
         self.inner.list(prefix)
     }
 
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        self.inner.list_after(folder, name, limit)
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.folders(folder)
+    }
+
     fn delete(&self, _: &str) -> Result<(), StoreError> {
         self.refuse()
     }

@@ -1,6 +1,10 @@
 //! Reading on from the newest index entry: what it spares, and what follows it.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use crate::chain::{self, Read, Tail};
+use crate::control::Entry;
 use crate::entry::{Chunk, ControlRef, PartitionBody, Progress};
 use crate::error::LedgerError;
 use crate::index::{IndexBody, PartitionAt};
@@ -116,6 +120,7 @@ impl Ledger {
         control: &ControlState,
         head: Option<&IndexBody>,
     ) -> Result<Vec<PartitionEnd>, LedgerError> {
+        self.check_sources(control)?;
         let mut ends = Vec::new();
         for source in control.sources.keys() {
             each_partition(|partition| {
@@ -193,6 +198,36 @@ impl Ledger {
         self.read_on(None, self.control()?, usize::MAX)
     }
 
+    /// Refuses a record in which a chain stands that the control chain does not name: the entries that registered its source
+    /// are gone, and what it holds would be left out unseen.
+    pub fn check_sources(&self, control: &ControlState) -> Result<(), LedgerError> {
+        let known: HashSet<String> = control.sources.keys().map(|name| names::encode(name)).collect();
+        let mut control = Cow::Borrowed(control);
+        for folder in self.store().folders(names::CHAINS)? {
+            if folder == "control" || folder == "index" || known.contains(&folder) {
+                continue;
+            }
+            // It may have been registered since the control chain was read.
+            self.follow_control(control.to_mut())?;
+            if control.sources.keys().any(|name| names::encode(name) == folder) {
+                continue;
+            }
+            let place = format!("{}/{folder}", names::CHAINS);
+            let Some(path) = self.store().list(&place)?.into_iter().next() else { continue };
+            let bytes = self.store().get(&path)?.unwrap_or_default();
+            let named = serde_json::from_slice::<Entry<PartitionBody>>(&bytes).ok();
+            let named = named.map(|entry| entry.body.control().seq);
+            return Err(match named.filter(|seq| control.tail().is_none_or(|tail| tail.seq < *seq)) {
+                Some(seq) => {
+                    let control = Chain::Control.entry_path(seq);
+                    LedgerError::Missing { place: format!("{control} (which {path} names)") }
+                }
+                None => LedgerError::altered(&place, "no entry of the control chain registers this source"),
+            });
+        }
+        Ok(())
+    }
+
     /// Every partition chain from what is folded on, no more than `limit` entries beyond the tail that is known.
     pub(crate) fn read_on(
         &self,
@@ -210,6 +245,7 @@ impl Ledger {
                 Ok(known)
             })?;
         }
+        self.check_sources(&control)?;
         // Entries may name a control entry that came meanwhile.
         self.follow_control(&mut control)?;
         Ok(Current { head, control, chains })

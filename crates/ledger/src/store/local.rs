@@ -38,6 +38,35 @@ impl LocalStore {
     fn file(&self, path: &str) -> Result<std::path::PathBuf, StoreError> {
         self.inner.path_to_filesystem(&location(path)?).map_err(|e| failed(path, e))
     }
+
+    /// The names in a folder that `keep` keeps, sorted; none where there is no folder.
+    fn names(
+        &self,
+        folder: &str,
+        keep: impl Fn(&str, &std::fs::DirEntry) -> bool,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut names = Vec::new();
+        let entries = match std::fs::read_dir(self.file(folder)?) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(names),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                return Err(StoreError::Odd { path: folder.to_owned(), what: "it is no folder".to_owned() });
+            }
+            Err(error) => {
+                return Err(StoreError::Unreadable { path: folder.to_owned(), what: error.to_string() });
+            }
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| failed(folder, e))?;
+            // No file of a ledger has another name.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if keep(&name, &entry) {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
 }
 
 impl Store for LocalStore {
@@ -52,10 +81,24 @@ impl Store for LocalStore {
     /// Reads the file itself: a ledger of thousands of pairs is thousands of small objects, and through the runtime
     /// each of them costs several switches between threads.
     fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
-        match std::fs::read(self.file(path)?) {
-            Ok(bytes) => Ok(Some(bytes.into())),
+        let file = self.file(path)?;
+        // A pipe would be waited for.
+        let read = || match std::fs::metadata(&file)?.is_file() {
+            true => std::fs::read(&file).map(Some),
+            false => Ok(None),
+        };
+        match read() {
+            Ok(Some(bytes)) => Ok(Some(bytes.into())),
+            Ok(None) => Err(StoreError::Odd {
+                path: path.to_owned(),
+                what: "what stands there is no file".to_owned(),
+            }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(failed(path, error)),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                let what = "a folder that it lies in is no folder".to_owned();
+                Err(StoreError::Odd { path: path.to_owned(), what })
+            }
+            Err(error) => Err(StoreError::Unreadable { path: path.to_owned(), what: error.to_string() }),
         }
     }
 
@@ -73,6 +116,17 @@ impl Store for LocalStore {
         }
         paths.sort();
         Ok(paths)
+    }
+
+    /// Reads the folder itself, as [`Self::get`] does: names alone, no file is asked for its length.
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let mut names = self.names(folder, |found, _| found > name)?;
+        names.truncate(limit);
+        Ok(names)
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        self.names(folder, |_, entry| entry.path().is_dir())
     }
 
     /// The file's folder is synced too: what an erasure removed does not come back after a power cut.

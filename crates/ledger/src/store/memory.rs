@@ -53,6 +53,15 @@ impl Store for MemoryStore {
         Ok(self.files().keys().filter(|p| p.starts_with(&folder)).cloned().collect())
     }
 
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let start = format!("{folder}/");
+        let files = self.files();
+        let behind = files.range(format!("{start}{name}")..).map(|(path, _)| path);
+        let names = behind.map_while(|path| path.strip_prefix(&start));
+        let names = names.filter(|found| !found.contains('/') && *found > name);
+        Ok(names.take(limit).map(str::to_owned).collect())
+    }
+
     fn delete(&self, path: &str) -> Result<(), StoreError> {
         self.files().remove(path);
         Ok(())

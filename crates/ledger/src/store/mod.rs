@@ -51,6 +51,22 @@ pub enum StoreError {
         /// Why, and the next step.
         what: String,
     },
+    /// What stands at a place is no file, or no file can have that name: no ledger wrote it.
+    #[error("{path}: {what}")]
+    Odd {
+        /// The path.
+        path: String,
+        /// What is odd.
+        what: String,
+    },
+    /// This one file cannot be read; others may.
+    #[error("{path}: {what}")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// What was answered.
+        what: String,
+    },
     /// It failed.
     #[error("{path}: {what}")]
     Failed {
@@ -69,8 +85,29 @@ pub trait Store: Send + Sync {
     fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError>;
     /// Reads; `None` where nothing stands.
     fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError>;
-    /// Every path below a folder, sorted. For garbage collection and tests: reading never lists.
+    /// Every path below a folder, sorted. For garbage collection, verify and tests.
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
+    /// The names of the files in a folder that sort behind one (empty: all), sorted, no more than so many. One request: it
+    /// shows whether an entry stands behind a hole in its chain.
+    fn list_after(&self, folder: &str, name: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let start = format!("{folder}/");
+        let mut names: Vec<String> = self
+            .list(folder)?
+            .iter()
+            .filter_map(|path| Some(path.strip_prefix(&start)?.to_owned()))
+            .collect();
+        names.retain(|found| !found.contains('/') && found.as_str() > name);
+        names.truncate(limit);
+        Ok(names)
+    }
+    /// The names of the folders in a folder, sorted.
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let start = format!("{folder}/");
+        let names = self.list(folder)?;
+        let names =
+            names.iter().filter_map(|path| Some(path.strip_prefix(&start)?.split_once('/')?.0.to_owned()));
+        Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+    }
     /// Removes a file, durably; none there is no error. For erasure and garbage collection alone: no other code
     /// removes anything.
     fn delete(&self, path: &str) -> Result<(), StoreError>;
@@ -132,5 +169,8 @@ fn failed(path: &str, error: impl std::fmt::Display) -> StoreError {
 }
 
 fn location(path: &str) -> Result<object_store::path::Path, StoreError> {
-    object_store::path::Path::parse(path).map_err(|e| failed(path, e))
+    object_store::path::Path::parse(path).map_err(|e| StoreError::Odd {
+        path: path.to_owned(),
+        what: format!("no file of a ledger has that name ({e})"),
+    })
 }

@@ -10,7 +10,7 @@ use crate::control::Entry;
 use crate::entry::{ControlRef, PartitionBody, Progress};
 use crate::error::LedgerError;
 use crate::ledger::breaks_after;
-use crate::names::Chain;
+use crate::names::{self, Chain};
 use crate::position::Partition;
 
 /// Takes every place of a chain in turn.
@@ -18,21 +18,13 @@ type EachEntry<'a, 'b, B> =
     dyn FnMut(&mut Verifier<'b>, u64, Option<Read<B>>) -> Result<(), LedgerError> + 'a;
 
 impl<'b> Verifier<'b> {
-    /// The last entry of a chain that stands now; `None`: it has no first one.
+    /// The last entry of a chain that stands now, whatever is missing before it; `None`: there is none.
     pub(super) fn bound(&self, chain: &Chain) -> Result<Option<u64>, LedgerError> {
-        let store = &**self.ledger.store();
-        match store.get(&chain.entry_path(0))? {
-            Some(_) => chain::last_standing(store, chain, 0).map(Some),
-            // The first one may be what is missing.
-            None => {
-                let behind = chain::behind_a_hole(store, chain, 0, 0)?;
-                behind.map(|seq| chain::last_standing(store, chain, seq)).transpose()
-            }
-        }
+        chain::last_standing(&**self.ledger.store(), chain)
     }
 
     /// Reads a chain up to `bound` and reports what does not join. `each` is given every entry, and `None` for one that
-    /// is missing or cannot be read.
+    /// cannot be read and for the first of those that are missing.
     pub(super) fn stream<B: DeserializeOwned>(
         &mut self,
         chain: &Chain,
@@ -41,14 +33,27 @@ impl<'b> Verifier<'b> {
     ) -> Result<(), LedgerError> {
         let store = self.ledger.store().clone();
         let mut before: Option<Tail> = None;
-        for seq in 0..length(bound) {
+        let (mut place, next) = (0, length(bound));
+        while place < next {
+            let seq = place;
+            place += 1;
             let path = chain.entry_path(seq);
             self.tell(&path);
             self.done += 1;
             let record = Some(format!("{chain} entry {seq}"));
             let Some(bytes) = store.get(&path)? else {
-                self.missing(&path, record, "the entry is missing, and others stand behind it");
-                before = None;
+                let behind = chain::listed(&*store, chain, Some(seq), 1)?.first().map_or(next, |seq| *seq);
+                let what = match behind - place {
+                    0 => format!("the entry is missing, and entry {behind} stands behind it"),
+                    1 => format!(
+                        "the entry and the one after it are missing, and entry {behind} stands behind them"
+                    ),
+                    more => format!(
+                        "the entry and {more} after it are missing, and entry {behind} stands behind them"
+                    ),
+                };
+                self.missing(&path, record, &what);
+                (before, place) = (None, behind);
                 each(self, seq, None)?;
                 continue;
             };
@@ -60,13 +65,11 @@ impl<'b> Verifier<'b> {
                 self.joins(chain, seq, before.as_ref(), read);
             }
             let at = read.as_ref().map_or(Timestamp(i64::MIN), |read| read.entry.at);
+            if self.newest.as_ref().is_none_or(|(newest, _)| at > *newest) {
+                self.newest = Some((at, path.clone()));
+            }
             before = Some(Tail { seq, digest, at });
             each(self, seq, read)?;
-        }
-        let next = length(bound);
-        if let Some(behind) = chain::behind_a_hole(&*store, chain, next, next)? {
-            let what = format!("the entry is missing, and entry {behind} stands behind it");
-            self.missing(&chain.entry_path(next), Some(format!("{chain} entry {next}")), &what);
         }
         let tail = before.map(|tail| tail.digest);
         let end = ChainEnd { chain: chain.to_string(), entries: next, tail, grew: false };
@@ -171,6 +174,67 @@ impl<'b> Verifier<'b> {
             }
         }
         Ok(())
+    }
+
+    /// Chains that stand there and that nothing registers: what registered them is gone, or they are another ledger's.
+    pub(super) fn foreign_chains(&mut self) -> Result<(), LedgerError> {
+        let store = self.ledger.store().clone();
+        for source in store.folders(names::CHAINS)? {
+            if source == "control" || source == "index" {
+                continue;
+            }
+            for partition in store.folders(&format!("{}/{source}", names::CHAINS))? {
+                let place = format!("{}/{source}/{partition}", names::CHAINS);
+                let chain = Chain::of_folder(&source, &partition);
+                let known = match &chain {
+                    Some(Chain::Partition { source, partition }) => {
+                        self.control.partitions.get(source).is_some_and(|(_, known)| partition.0 < *known)
+                    }
+                    _ => false,
+                };
+                if known {
+                    continue;
+                }
+                let Some(path) = store.list(&place)?.into_iter().next() else { continue };
+                let bytes = store.get(&path)?.unwrap_or_default();
+                match serde_json::from_slice::<Entry<PartitionBody>>(&bytes) {
+                    Ok(entry) => self.foreign_chain(chain.as_ref(), &path, &entry)?,
+                    Err(error) => {
+                        let what = format!("nothing registers this chain, and it cannot be read: {error}");
+                        self.find(Outcome::CannotCheck, &path, None, what);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn foreign_chain(
+        &mut self,
+        chain: Option<&Chain>,
+        path: &str,
+        entry: &Entry<PartitionBody>,
+    ) -> Result<(), LedgerError> {
+        let named = entry.body.control();
+        let found = self.report.findings.len();
+        self.names_control(path, named, entry.at)?;
+        let said = self.report.findings.len() > found || self.control.complained.contains(&named.seq);
+        // Behind the tail that was fixed: the source was registered since, or has more partitions since.
+        let since = named.seq >= self.control.read() || chain.is_some_and(|chain| self.grew_since(chain));
+        if !said && !since {
+            let what = "nothing registers this chain: no entry of the control chain has its source, or no entry of its \
+                        source has so many partitions";
+            self.find(Outcome::Altered, path, None, what);
+        }
+        Ok(())
+    }
+
+    /// Whether the source has got more partitions than it had when its tails were fixed.
+    fn grew_since(&self, chain: &Chain) -> bool {
+        let Chain::Partition { source, partition } = chain else { return false };
+        let numbers = || self.ledger.partition_numbers(source);
+        self.control.state.sources.contains_key(source)
+            && numbers().is_ok_and(|known| known.contains(partition))
     }
 
     /// One partition chain and the files of its chunks.

@@ -1,13 +1,13 @@
 //! The control chain: what it folds to, which objects it names, what its verdicts rest on.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lastcall_contract::Digest;
 use lastcall_event::{Day, Timestamp};
 use serde::Deserialize;
 
 use super::references::By;
-use super::{Outcome, Verifier};
+use super::{Outcome, Verifier, length};
 use crate::chain::Read;
 use crate::control::Control;
 use crate::error::LedgerError;
@@ -21,8 +21,10 @@ const FOLD: usize = 256;
 /// What is kept of the control chain.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// Digest and time of every entry; `None`: it is missing.
-    entries: Vec<Option<(Digest, Timestamp)>>,
+    /// Digest and time of every entry.
+    entries: HashMap<u64, (Digest, Timestamp)>,
+    /// How many places were read.
+    read: u64,
     /// What they fold to.
     pub(super) state: ControlState,
     /// The control entry that the newest index entry names as its tail.
@@ -38,7 +40,12 @@ pub(super) struct Seen {
 impl Seen {
     /// Digest and time of an entry; the outer `None`: it lies behind what was read.
     pub(super) fn entry(&self, seq: u64) -> Option<Option<&(Digest, Timestamp)>> {
-        usize::try_from(seq).ok().and_then(|at| self.entries.get(at)).map(Option::as_ref)
+        (seq < self.read).then(|| self.entries.get(&seq))
+    }
+
+    /// How many places were read.
+    pub(super) fn read(&self) -> u64 {
+        self.read
     }
 
     fn fold(&mut self) {
@@ -85,10 +92,11 @@ impl Verifier<'_> {
         self.stream::<Control>(&Chain::Control, bound, &mut |this, seq, read| {
             let Some(read) = read else {
                 let there = this.ledger.store().get(&Chain::Control.entry_path(seq))?;
-                this.control.entries.push(there.map(|bytes| (Digest::of(&bytes), Timestamp(i64::MIN))));
+                let there = there.map(|bytes| (seq, (Digest::of(&bytes), Timestamp(i64::MIN))));
+                this.control.entries.extend(there);
                 return Ok(());
             };
-            this.control.entries.push(Some((read.digest.clone(), read.entry.at)));
+            this.control.entries.insert(seq, (read.digest.clone(), read.entry.at));
             this.control_entry(seq, &read)?;
             this.superseded.push(&read.entry);
             this.control.state.push(read);
@@ -98,6 +106,7 @@ impl Verifier<'_> {
             this.control.fold();
             Ok(())
         })?;
+        self.control.read = length(bound);
         self.unnamed = self.superseded.replaced().map(|(_, path)| path.to_owned()).collect();
         if bound.is_none() {
             self.missing(&Chain::Control.entry_path(0), None, "the control chain has no genesis");

@@ -10,18 +10,24 @@ mod export;
 mod files;
 mod heads;
 mod index;
+mod lenient;
+mod opened;
 mod recount;
 mod references;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 pub use export::ExportCheck;
 use lastcall_contract::Digest;
+use lastcall_event::Timestamp;
+pub use opened::Opened;
 use serde::Serialize;
 
 use crate::erasure::{Gone, Superseded};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+use crate::names;
 use crate::sign::{KeptHead, PublicKey};
 
 /// What verify answers. The order is that of precedence.
@@ -128,9 +134,26 @@ pub struct Verification {
     /// Of an export: what was left behind, and whether the rest is whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub export: Option<ExportCheck>,
+    /// The newest entry lies in the future of this machine's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Ahead>,
     /// What cannot be excluded whatever the outcome.
     pub not_excluded: String,
 }
+
+/// An entry that is newer than now: its writer's clock was ahead, or this machine's is behind. No alteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ahead {
+    /// The entry.
+    pub place: String,
+    /// Its time; no later entry is older.
+    pub at: Timestamp,
+    /// What this machine's clock says.
+    pub now: Timestamp,
+}
+
+/// Clocks may be apart by so many milliseconds before it is said.
+const APART_MS: i64 = 5 * 60 * 1000;
 
 /// Said by every verification as long as no head is kept elsewhere and no signature is held against a key.
 pub const NOT_EXCLUDED: &str = "Without a head that is kept elsewhere it cannot be excluded that whole entries at the \
@@ -160,6 +183,10 @@ pub struct Step<'a> {
 
 struct Verifier<'a> {
     ledger: &'a Ledger,
+    /// The store under it.
+    store: Arc<lenient::Lenient>,
+    /// The latest time of an entry, and the entry.
+    newest: Option<(Timestamp, String)>,
     asked: &'a Asked,
     each: &'a mut dyn FnMut(Step<'_>),
     done: u64,
@@ -198,9 +225,30 @@ pub fn verify_with(
     asked: &Asked,
     each: &mut dyn FnMut(Step<'_>),
 ) -> Result<Verification, LedgerError> {
+    verify_found(ledger, Vec::new(), asked, each)
+}
+
+/// The same of a ledger of which the files at its root may be broken.
+///
+/// # Errors
+/// The store failed.
+pub fn verify_opened(
+    opened: Opened,
+    asked: &Asked,
+    each: &mut dyn FnMut(Step<'_>),
+) -> Result<Verification, LedgerError> {
+    verify_found(&opened.ledger, opened.findings, asked, each)
+}
+
+fn verify_found(
+    ledger: &Ledger,
+    findings: Vec<Finding>,
+    asked: &Asked,
+    each: &mut dyn FnMut(Step<'_>),
+) -> Result<Verification, LedgerError> {
     let report = Verification {
         outcome: Outcome::Intact,
-        findings: Vec::new(),
+        findings,
         chains: Vec::new(),
         entries: 0,
         files: 0,
@@ -212,10 +260,15 @@ pub fn verify_with(
         heads: Vec::new(),
         gone: Gone::default(),
         export: None,
+        ahead: None,
         not_excluded: NOT_EXCLUDED.to_owned(),
     };
+    let store = Arc::new(lenient::Lenient::new(ledger.store().clone()));
+    let ledger = &ledger.through(store.clone());
     let mut verifier = Verifier {
         ledger,
+        store: store.clone(),
+        newest: None,
         asked,
         each,
         done: 0,
@@ -233,6 +286,7 @@ pub fn verify_with(
     };
     verifier.run()?;
     let mut report = verifier.report;
+    store.say(&mut report.findings);
     report.outcome = report.findings.iter().map(|f| f.outcome).min().unwrap_or(Outcome::Intact);
     Ok(report)
 }
@@ -242,24 +296,46 @@ impl Verifier<'_> {
     /// index first, then the control chain, then the partitions. What a partition names of the control chain beyond its
     /// fixed tail came meanwhile, and is looked up.
     fn run(&mut self) -> Result<(), LedgerError> {
+        self.description()?;
         let index = self.index_bound()?;
         self.export_begins(index)?;
-        let control = self.bound(&crate::names::Chain::Control)?;
-        self.total = length(index) + length(control);
+        let control = self.bound(&names::Chain::Control)?;
+        self.total = length(index).saturating_add(length(control));
         self.control_chain(control)?;
         let partitions = self.partition_bounds()?;
-        self.total += partitions.iter().map(|(_, _, bound)| length(*bound)).sum::<u64>();
+        let entries = partitions.iter().map(|(_, _, bound)| length(*bound));
+        self.total = entries.fold(self.total, u64::saturating_add);
         self.index_chain(index)?;
         for (source, partition, bound) in partitions {
             self.partition(&source, partition, bound)?;
         }
         self.later_partitions()?;
+        self.foreign_chains()?;
         self.left_over()?;
         self.erasures();
         self.recounted()?;
         self.heads_found()?;
         self.grown()?;
-        self.export_ends()
+        self.store.say(&mut self.report.findings);
+        self.export_ends()?;
+        if let (Some((at, place)), Some(now)) = (self.newest.take(), self.ledger.system_now())
+            && at.0 > now.0.saturating_add(APART_MS)
+        {
+            self.report.ahead = Some(Ahead { place, at, now });
+        }
+        Ok(())
+    }
+
+    /// `ledger.json` is written once, and byte for byte as it is written.
+    fn description(&mut self) -> Result<(), LedgerError> {
+        let meta = serde_json_canonicalizer::to_vec(self.ledger.meta())
+            .map_err(|e| LedgerError::unreadable(names::META, e))?;
+        let there = self.ledger.store().get(names::META)?;
+        let said = self.report.findings.iter().any(|finding| finding.place == names::META);
+        if !said && there.is_some_and(|bytes| *bytes != *meta) {
+            self.find(Outcome::Altered, names::META, None, "it is not written as a ledger writes it");
+        }
+        Ok(())
     }
 
     fn find(&mut self, outcome: Outcome, place: &str, record: Option<String>, what: impl Into<String>) {

@@ -191,6 +191,11 @@ fn erased_json(done: &Erased, dry_run: bool) -> serde_json::Value {
         "control_entries": done.entries,
         "objects_that_name_an_id": done.objects,
         "chunks": done.chunks,
+        "unnamed": done.unnamed.iter().map(|(path, rows)| json!({
+            "path": path,
+            "rows": (*rows < u64::MAX).then_some(rows),
+        })).collect::<Vec<_>>(),
+        "expired_calls": done.expired,
     })
 }
 
@@ -225,6 +230,32 @@ fn erased_text(done: &Erased, args: &EraseArgs) -> String {
             out,
             "{object} names one of the ids and stays: an entry names it by its digest (a list of planted calls, a \
              trial of an older build)"
+        );
+    }
+    for (path, rows) in &done.unnamed {
+        let holds = match *rows {
+            u64::MAX => "it cannot be read".to_owned(),
+            rows => format!("{} of it", counted(rows, "row")),
+        };
+        let _ = writeln!(
+            out,
+            "{path}: {holds}, and no entry names it: of a run that was stopped, or in flight. `lastcall ledger gc {} --delete` \
+             removes it, with --no-recorder-runs where its run never came to an entry",
+            args.dir.display()
+        );
+    }
+    if done.expired > 0
+        && done.dead > 0
+        && !(args.sessions.is_empty()
+            && args.agents.is_empty()
+            && args.session_file.is_none()
+            && args.agent_file.is_none())
+    {
+        let _ = writeln!(
+            out,
+            "{} expired, and whose they were nobody can say: a dead letter that names such a call's id and neither session \
+             nor agent is not found by these. Name the call ids, or let dead letters expire too (`expire --kind dead`)",
+            if done.expired == 1 { "1 call has".to_owned() } else { format!("{} calls have", done.expired) }
         );
     }
     if !args.dry_run {
@@ -299,6 +330,12 @@ fn expired_text(done: &Expired, args: &ExpireArgs, before: Day) -> String {
         let _ =
             writeln!(out, "{rows} from before {before} are expired (control entry {})", entries.join(", "));
         let _ = writeln!(out, "next: `lastcall ledger gc {} --delete` removes the files", args.dir.display());
+    }
+    if done.rows(FileKind::Calls) > 0 && args.kind.as_slice() == [ExpireKind::Calls] {
+        out.push_str(
+            "Dead letters that name one of these calls by its id alone can no longer be erased by session or agent: let them \
+             expire too (`--kind dead`), or erase by call id.\n",
+        );
     }
     if let Some(newest) = done.kept.iter().map(|k| k.newest).max() {
         let _ = writeln!(

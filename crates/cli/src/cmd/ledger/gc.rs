@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use lastcall_ledger::gc::{Why, gc};
+use lastcall_ledger::gc::{Why, gc_with};
 use serde_json::json;
 
 use super::{Format, of_ledger, open};
@@ -14,9 +14,9 @@ use crate::ui::Exit;
 const CUT_OFF: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs it.
-pub fn run(dir: &Path, delete: bool, format: Format) -> anyhow::Result<Exit> {
+pub fn run(dir: &Path, delete: bool, alone: bool, format: Format) -> anyhow::Result<Exit> {
     let ledger = open(dir)?;
-    let found = gc(&ledger, delete, &mut |_| {}).map_err(of_ledger)?;
+    let found = gc_with(&ledger, delete, alone, &mut |_| {}).map_err(of_ledger)?;
     let (cut_off, begun) = unfinished(dir)?;
     if delete {
         for path in &cut_off {
@@ -36,6 +36,7 @@ pub fn run(dir: &Path, delete: bool, format: Format) -> anyhow::Result<Exit> {
     for garbage in &found.garbage {
         match &garbage.why {
             Why::NotNamed { entry } => println!("{}: {entry} stands and does not name it", garbage.path),
+            Why::Stopped { entry } => println!("{}: {entry} never came: its run was stopped", garbage.path),
             Why::Superseded { seq } => println!("{}: erased or expired by control entry {seq}", garbage.path),
         }
     }
@@ -50,13 +51,26 @@ pub fn run(dir: &Path, delete: bool, format: Format) -> anyhow::Result<Exit> {
     }
     let n = found.garbage.len() + cut_off.len();
     let files = if n == 1 { "file" } else { "files" };
+    let personal = found.left.iter().filter(|left| left.personal).count();
     match (n, delete) {
+        (0, _) if personal > 0 => {
+            println!("nothing that is surely garbage; {} files belong to the record", found.kept)
+        }
         (0, _) => println!("no garbage; {} files belong to the record", found.kept),
         (_, true) => println!("{n} {files} removed; {} belong to the record", found.kept),
         (_, false) => println!(
             "{n} {files} could be removed; {} belong to the record. Nothing was changed: --delete removes them",
             found.kept
         ),
+    }
+    if personal > 0 {
+        let (files, them) = if personal == 1 { ("file", "it") } else { ("files", "them") };
+        println!(
+            "{personal} {files} that no entry names may hold personal data, and no erasure and no expiry reaches {them}: of a \
+             run that was stopped, or in flight. When no recorder, erasure or expiry runs on this ledger, `lastcall ledger gc \
+             {} --delete --no-recorder-runs` removes what such runs left",
+            dir.display()
+        );
     }
     println!("Objects and entries are never removed: a command that is running may be about to name one.");
     Ok(Exit::Yes)

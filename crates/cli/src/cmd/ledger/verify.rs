@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use lastcall_ledger::sign::{KeptHead, PublicKey};
-use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_with};
+use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_opened};
+use lastcall_report::plain;
 
 use super::sign::{Kept, kept_heads, public_key};
-use super::{Format, of_ledger, open};
+use super::{Format, of_ledger, open_broken};
 use crate::ui::{Exit, with_exit};
 
 /// Arguments.
@@ -45,19 +46,25 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         .iter()
         .map(|key| public_key(key).map_err(|what| with_exit(Exit::Usage, format!("--public-key: {what}"))))
         .collect::<anyhow::Result<_>>()?;
-    let ledger = open(&args.dir)?;
-    if args.exported && ledger.export().is_none() {
-        let what =
-            format!("{} is no export, but a ledger itself: verify it without --exported", ledger.place());
+    let opened = open_broken(&args.dir)?;
+    if args.exported && opened.ledger.export().is_none() {
+        let what = format!(
+            "{} is no export, but a ledger itself: verify it without --exported",
+            opened.ledger.place()
+        );
         return Err(with_exit(Exit::Usage, what));
     }
     let heads: Vec<KeptHead> = args.heads.iter().flat_map(|kept| kept.0.clone()).collect();
     for head in &heads {
-        head.check(&ledger.meta().id, &keys).map_err(|what| with_exit(Exit::Usage, what))?;
+        let check = |id: &str| head.check(id, &keys);
+        // `ledger.json` may be what was altered: then that is what is found.
+        check(&opened.ledger.meta().id)
+            .or_else(|what| opened.genesis.as_deref().map_or(Err(what), check))
+            .map_err(|what| with_exit(Exit::Usage, what))?;
     }
     let asked = Asked { heads, keys, exported: args.exported };
     let bar = super::super::run::progress::counted();
-    let report = verify_with(&ledger, &asked, &mut |step| bar.step(step.done, step.total, step.path));
+    let report = verify_opened(opened, &asked, &mut |step| bar.step(step.done, step.total, step.path));
     bar.clear();
     let report = report.map_err(of_ledger)?;
     match args.format {
@@ -75,13 +82,14 @@ fn text(report: &Verification) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for finding in &report.findings {
-        let record = finding.record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
-        let _ = writeln!(out, "{}: {}{record}: {}", finding.outcome.as_str(), finding.place, finding.what);
+        let record = finding.record.as_ref().map(|r| format!(" ({})", plain(r))).unwrap_or_default();
+        let (place, what) = (plain(&finding.place), plain(&finding.what));
+        let _ = writeln!(out, "{}: {place}{record}: {what}", finding.outcome.as_str());
     }
     for chain in &report.chains {
         let tail = chain.tail.as_ref().map(|d| format!(", tail {d}")).unwrap_or_default();
         let grew = if chain.grew { "; it has grown since, and that was not looked at" } else { "" };
-        let _ = writeln!(out, "chain {}: {} entries{tail}{grew}", chain.chain, chain.entries);
+        let _ = writeln!(out, "chain {}: {} entries{tail}{grew}", plain(&chain.chain), chain.entries);
     }
     let gone = if report.gone.is_empty() { String::new() } else { format!(", {}", report.gone) };
     let signatures = match report.signatures {
@@ -104,8 +112,9 @@ fn text(report: &Verification) -> String {
             (false, _) => String::new(),
             (true, 0) => format!(", with {} calls, each proven by its commitment", export.calls),
             (true, gone) => format!(
-                ", with {} calls, each proven by its commitment; {gone} more are gone from files of which calls were \
-                 erased or expired",
+                ", with {} calls, each proven by its commitment; {gone} more are gone from files of which calls were erased or \
+                 expired (whose, the record does not say: up to {gone} may have been taken out of this export instead, which \
+                 the ledger that it came from can tell)",
                 export.calls
             ),
         };
@@ -114,12 +123,27 @@ fn text(report: &Verification) -> String {
                 out,
                 "An export of `{}` as of index entry {}{calls}: everything that was exported is intact. What was left behind \
                  can be checked in the ledger that it came from.",
-                export.tool, export.index
+                plain(&export.tool),
+                export.index
             ),
             false => {
-                writeln!(out, "An export of `{}`: it is not as it was exported; see above.", export.tool)
+                writeln!(
+                    out,
+                    "An export of `{}`: it is not as it was exported; see above.",
+                    plain(&export.tool)
+                )
             }
         };
+    }
+    if let Some(ahead) = &report.ahead {
+        let _ = writeln!(
+            out,
+            "The newest entry, {}, is of {}, and this machine's clock says {}: one of the two clocks is wrong. No later entry \
+             has an earlier time, so days close by that clock.",
+            plain(&ahead.place),
+            ahead.at,
+            ahead.now
+        );
     }
     let _ = writeln!(out, "{}", report.not_excluded);
     out

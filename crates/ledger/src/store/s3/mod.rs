@@ -105,6 +105,25 @@ impl S3Store {
         }
     }
 
+    /// An object's path in the ledger.
+    fn path(&self, key: &Path) -> Option<String> {
+        match self.config.prefix.as_str() {
+            "" => Some(key.to_string()),
+            prefix => key.as_ref().strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),
+        }
+    }
+
+    fn sorted(&self, asked: &str, listed: Result<Vec<String>, Failure>) -> Result<Vec<String>, StoreError> {
+        match listed {
+            Ok(mut found) => {
+                found.sort();
+                Ok(found)
+            }
+            Err(Failure::Absent) => Ok(Vec::new()),
+            Err(other) => Err(self.unexpected(asked, &other)),
+        }
+    }
+
     /// One request, once.
     fn attempt<T>(&self, run: impl Future<Output = Result<T, Broken>>) -> Result<T, Failure> {
         let Some(runtime) = &self.runtime else { return Err(Failure::Refused("it is closed".to_owned())) };
@@ -260,30 +279,55 @@ impl Store for S3Store {
 
     fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let key = self.key(prefix)?;
-        let inside = match self.config.prefix.as_str() {
-            "" => String::new(),
-            prefix => format!("{prefix}/"),
-        };
         let limit = self.config.timeout;
         let listed = self.repeated(prefix, true, || {
             self.attempt(async {
                 let mut paths = Vec::new();
                 let mut found = self.inner.list(Some(&key));
                 while let Some(object) = timeout(limit, found.next()).await? {
-                    let path = object?.location;
-                    paths.extend(path.as_ref().strip_prefix(&inside).map(str::to_owned));
+                    paths.extend(self.path(&object?.location));
                 }
                 Ok(paths)
             })
         })?;
-        match listed {
-            Ok(mut paths) => {
-                paths.sort();
-                Ok(paths)
-            }
-            Err(Failure::Absent) => Ok(Vec::new()),
-            Err(other) => Err(self.unexpected(prefix, &other)),
-        }
+        self.sorted(prefix, listed)
+    }
+
+    fn list_after(&self, folder: &str, name: &str, most: usize) -> Result<Vec<String>, StoreError> {
+        let key = self.key(folder)?;
+        // Before every name of a file: an offset is needed, and no name is empty.
+        let offset = self.key(&format!("{folder}/{}", if name.is_empty() { "!" } else { name }))?;
+        let start = format!("{folder}/");
+        let limit = self.config.timeout;
+        let listed = self.repeated(folder, true, || {
+            self.attempt(async {
+                let mut names = Vec::new();
+                let mut found = self.inner.list_with_offset(Some(&key), &offset);
+                while names.len() < most
+                    && let Some(object) = timeout(limit, found.next()).await?
+                {
+                    let path = self.path(&object?.location);
+                    let name = path.as_deref().and_then(|path| path.strip_prefix(&start));
+                    names.extend(name.filter(|name| !name.contains('/')).map(str::to_owned));
+                }
+                Ok(names)
+            })
+        })?;
+        self.sorted(folder, listed)
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let key = self.key(folder)?;
+        let limit = self.config.timeout;
+        let listed = self.repeated(folder, true, || {
+            self.attempt(async {
+                let found = timeout(limit, self.inner.list_with_delimiter(Some(&key))).await??;
+                let names =
+                    found.common_prefixes.iter().filter_map(|path| path.filename().map(str::to_owned));
+                Ok(names.collect())
+            })
+        })?;
+        self.sorted(folder, listed)
     }
 
     fn delete(&self, path: &str) -> Result<(), StoreError> {

@@ -71,7 +71,7 @@ impl HttpService for Watched {
             }
         };
         let date = response.headers().get("date").and_then(|v| v.to_str().ok());
-        let ahead = date.and_then(|d| ahead_of(d, chrono::Utc::now().timestamp()));
+        let ahead = date.and_then(|d| ahead_of(d, crate::ledger::system_now().0.div_euclid(1000)));
         note(|seen| {
             seen.status = Some(response.status().as_u16());
             seen.ahead = ahead;
