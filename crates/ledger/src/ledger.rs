@@ -390,22 +390,24 @@ impl Ledger {
         Ok(bytes.to_vec())
     }
 
-    /// The partitions of a source that have a genesis, found from their entries' partition counts.
+    /// The partitions of a source that have a genesis, found from their entries' partition counts, and beyond: those that
+    /// were added and that no earlier partition's entry knows of yet.
     pub fn partition_numbers(&self, source: &str) -> Result<Vec<Partition>, LedgerError> {
         let mut found = Vec::new();
         let mut known = 1;
         let mut number = 0;
-        while number < known {
+        loop {
             let partition = Partition(number);
             if let Some(tail) =
                 chain::read_tail::<PartitionBody>(&*self.store, &Chain::partition(source, partition))?
             {
                 known = known.max(tail.entry.body.progress().partitions);
                 found.push(partition);
+            } else if number >= known {
+                return Ok(found);
             }
             number += 1;
         }
-        Ok(found)
     }
 
     /// One partition chain, read and checked from its genesis; no entries where there is none.

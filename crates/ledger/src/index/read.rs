@@ -279,16 +279,20 @@ impl Ledger {
 }
 
 /// Calls `each` for every partition of a source; it answers with the partition count that it found there, `None` where
-/// there is no genesis.
+/// there is no genesis. One beyond the count is asked for too: a partition that was added may begin before an entry of an
+/// earlier one knows of it.
 fn each_partition(
     mut each: impl FnMut(Partition) -> Result<Option<i32>, LedgerError>,
 ) -> Result<(), LedgerError> {
     let (mut number, mut known) = (0, 1);
-    while number < known {
-        known = known.max(each(Partition(number))?.unwrap_or(0));
+    loop {
+        match each(Partition(number))? {
+            Some(count) => known = known.max(count),
+            None if number >= known => return Ok(()),
+            None => {}
+        }
         number += 1;
     }
-    Ok(())
 }
 
 /// The tail that an index entry names has to stand in the chain.

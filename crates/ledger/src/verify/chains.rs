@@ -141,9 +141,13 @@ impl<'b> Verifier<'b> {
         let sources: Vec<String> = self.control.state.sources.keys().cloned().collect();
         for source in sources {
             let (mut number, mut known) = (0, 1);
-            while number < known {
+            loop {
                 let chain = Chain::partition(&source, Partition(number));
                 let bound = self.bound(&chain)?;
+                // One that was added may stand there before an entry of an earlier one knows of it.
+                if bound.is_none() && number >= known {
+                    break;
+                }
                 if let Some(seq) = bound
                     && let Some(bytes) = self.ledger.store().get(&chain.entry_path(seq))?
                     && let Ok(entry) = serde_json::from_slice::<Entry<PartitionBody>>(&bytes)

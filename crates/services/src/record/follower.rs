@@ -40,6 +40,11 @@ impl Configuration {
         self.pairs.pairs().len()
     }
 
+    /// What of a source is not kept.
+    pub fn redaction(&self, source: &str) -> Option<&Redaction> {
+        self.redactions.get(source)
+    }
+
     /// A registered source.
     pub fn source(&self, name: &str) -> Option<&SourceInfo> {
         self.sources.get(name)

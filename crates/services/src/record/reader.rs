@@ -34,6 +34,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// How long closing may take, with the appends that it waits for.
 const DRAIN: Duration = Duration::from_secs(25);
 const HINTS: Duration = Duration::from_secs(5);
+/// Between two words on what a run to the end waits for.
+const WAIT: Duration = Duration::from_secs(10);
 const SAY: Duration = Duration::from_secs(60);
 
 /// A worker as the reader sees it.
@@ -287,6 +289,7 @@ impl Reader {
     /// Polls until it is stopped, then closes what is open.
     pub fn run(mut self, stop: &AtomicBool) -> Result<Summary, Stop> {
         let mut hints: BTreeMap<Key, i64> = BTreeMap::new();
+        let mut waited = Instant::now();
         let (mut hinted, mut said, mut polled) = (Instant::now(), None::<Instant>, 0u32);
         while !stop.load(Ordering::Relaxed) {
             self.watch()?;
@@ -310,6 +313,10 @@ impl Reader {
             }
             if self.once && self.complete() {
                 break;
+            }
+            if self.once && waited.elapsed() >= WAIT {
+                waited = Instant::now();
+                self.say_what_is_waited_for();
             }
         }
         self.close(&mut hints)
@@ -425,13 +432,11 @@ impl Reader {
                     self.summary.add(&recorded);
                     hints.insert(key, recorded.next);
                 }
-                Ok(FromWorker::Reassign { key, generation }) => {
+                Ok(FromWorker::Reassign { key, generation, why }) => {
                     let ours = self.context().inner().owned.get(&key).map(|owned| owned.generation);
                     if ours == Some(generation) {
                         self.summary.lost += 1;
-                        (self.say)(&format!(
-                            "{key}: another recorder was faster; reading goes on at its tail"
-                        ));
+                        (self.say)(&format!("{key}: {why}"));
                         self.again(std::slice::from_ref(&key))?;
                     }
                 }
@@ -519,6 +524,20 @@ impl Reader {
             self.consumer.resume(&list(&resume))?;
         }
         Ok(())
+    }
+
+    /// A run to the end ends when the transactions do that were open: their records are among those that were there.
+    fn say_what_is_waited_for(&self) {
+        let inner = self.context().inner();
+        for (key, owned) in inner.owned.iter().filter(|(_, owned)| owned.at_end && !owned.complete) {
+            if let Some((high, _)) = owned.mark.filter(|(high, _)| owned.position < *high) {
+                (self.say)(&format!(
+                    "{key}: read to offset {}, and the topic ends at {high}: an open transaction holds back the rest, and \
+                     this run waits for its end",
+                    owned.position
+                ));
+            }
+        }
     }
 
     fn complete(&self) -> bool {

@@ -12,6 +12,7 @@ use lastcall_event::source::Header;
 use lastcall_ledger::chain::Append;
 use lastcall_ledger::entry::{Balance, Chunk, LastRecord};
 use lastcall_ledger::position::{NextOffset, Offset, Partition};
+use lastcall_ledger::redaction::Redaction;
 use lastcall_ledger::state::SourceInfo;
 use lastcall_ledger::{fill_random, system_now};
 use lastcall_record::{Action, Commit, Incoming, Input, Limits, Recorder, Spec};
@@ -158,12 +159,14 @@ pub enum FromWorker {
         /// What it added.
         recorded: Recorded,
     },
-    /// Another writer was faster: read the tail and begin there again.
+    /// What was open is dropped: read the tail and begin there again.
     Reassign {
         /// The partition.
         key: Key,
         /// Of which assignment.
         generation: u64,
+        /// Why.
+        why: &'static str,
     },
     /// Something that ends the process.
     Failed(Stop),
@@ -175,6 +178,8 @@ struct Held {
     generation: u64,
     source: Box<SourceInfo>,
     recorder: Recorder,
+    /// The rules under which its chunks are opened.
+    redaction: Option<Redaction>,
     /// The last record of the chain: whoever delivers another one in its place reads another topic.
     last: Option<LastRecord>,
     /// Another writer was faster: what comes of this assignment is passed over until there is a new one.
@@ -315,13 +320,15 @@ impl Worker {
             simulated: self.simulated,
             lateness_ms: source.lateness_ms,
         };
-        let config = self.follower.config(&self.follower.now(), &source)?;
+        let current = self.follower.refresh()?;
+        let config = self.follower.config(&current, &source)?;
+        let redaction = current.redaction(&source.name).cloned();
         let random = Box::new(|to: &mut [u8]| fill_random(to).map_err(|e| e.to_string()));
         let decoder = self.follower.decoder(&source)?;
         let mut recorder = Recorder::new(spec, self.limits, config, random).reading(decoder);
         let (tail, progress) = (start.assigned.tail, start.assigned.progress);
         recorder.step(Input::Assigned { tail, progress }, system_now())?;
-        Ok(Held { generation, source, recorder, last: start.last, over: false })
+        Ok(Held { generation, source, recorder, redaction, last: start.last, over: false })
     }
 
     fn batch(&self, batch: &Batch, one: &mut Held, waiting: &mut Vec<Job>) -> Result<(), Stop> {
@@ -385,22 +392,35 @@ impl Worker {
         for action in actions {
             match action {
                 Action::Commit(commit) => {
-                    waiting.push(self.job(key, one, commit));
-                    // Before the next chunk opens.
+                    // Before the next chunk opens; and whether this one still may be written.
                     let current = self.follower.refresh()?;
+                    if current.redaction(&one.source.name) != one.redaction.as_ref() {
+                        self.drop_it(
+                            key,
+                            one,
+                            "its redaction was changed: what was open is read again under it",
+                        );
+                        continue;
+                    }
+                    waiting.push(self.job(key, one, commit));
                     if current.control().seq > one.recorder.control() {
                         let config = Box::new(self.follower.config(&current, &one.source)?);
                         one.recorder.step(Input::Configured(config), system_now())?;
                     }
                 }
                 Action::Reassign => {
-                    one.over = true;
-                    let (key, generation) = (key.clone(), one.generation);
-                    let _ = self.reader.send(FromWorker::Reassign { key, generation });
+                    self.drop_it(key, one, "another recorder was faster; reading goes on at its tail")
                 }
             }
         }
         Ok(())
+    }
+
+    /// What is open is dropped; the partition is assigned again at its chain's tail.
+    fn drop_it(&self, key: &Key, one: &mut Held, why: &'static str) {
+        one.over = true;
+        let (key, generation) = (key.clone(), one.generation);
+        let _ = self.reader.send(FromWorker::Reassign { key, generation, why });
     }
 
     fn job(&self, key: &Key, one: &Held, commit: Box<Commit>) -> Job {
