@@ -273,6 +273,7 @@ fn a_name_forges_no_line() {
         source_kind: lastcall_ledger::control::SourceKind::File,
         preset: lastcall_event::Preset::Native,
         lateness_ms: 0,
+        map: None,
     };
     ledger.append_control(source).unwrap();
     for line in ["ledger verify led", "ledger show led"] {
