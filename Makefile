@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # What the demo builds: the command alone; CI sets what the tests have built already.
 DEMO_SCOPE ?= -p lastcall-cli
 
-.PHONY: help demo test prove lint bench bench-ledger score fuzz fmt clean
+.PHONY: help demo test prove lint bench bench-ledger bench-kafka score fuzz fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,10 @@ bench: ## the pipeline beside its peers; figures in target/figures
 bench-ledger: ## what reading a ledger costs as it grows; figures in target/figures/ledger.json
 	$(CARGO) build --release -p lastcall-benches --bin ledger
 	"$(TARGET)/release/ledger"
+
+bench-kafka: ## lastcall-record on a real broker beside its peers; figures in target/figures/kafka.json
+	$(CARGO) build --release -p lastcall-cli -p lastcall-services -p lastcall-benches
+	"$(TARGET)/release/kafka"
 
 score: ## what the diff reaches on real and constructed pairs; figures in target/figures/diff.json
 	$(CARGO) build --release -p lastcall-benches --bin score

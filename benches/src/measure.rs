@@ -30,11 +30,7 @@ pub fn run(command: &mut Command) -> Result<Used> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let mut peak = 0;
     let status = loop {
-        if let Ok(text) = std::fs::read_to_string(format!("/proc/{}/status", child.id())) {
-            let high = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-            let kib = high.and_then(|l| l.trim().trim_end_matches(" kB").trim().parse::<u64>().ok());
-            peak = peak.max(kib.unwrap_or(0));
-        }
+        peak = peak.max(high_water(child.id()));
         if let Some(status) = child.try_wait()? {
             break status;
         }
@@ -56,4 +52,40 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut all: Vec<f64> = values.into_iter().collect();
     all.sort_by(f64::total_cmp);
     all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Runs commands beside each other to their ends: CPU of all, wall time of the longest, the largest of their peaks.
+#[allow(dead_code)] // only one of the binaries that share this file
+pub fn together(commands: Vec<Command>) -> Result<Used> {
+    let before = children()?;
+    let start = Instant::now();
+    let mut running = Vec::new();
+    for mut command in commands {
+        running.push(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+    }
+    let mut peak = 0;
+    let mut statuses = Vec::new();
+    while !running.is_empty() {
+        let mut still = Vec::new();
+        for mut child in running {
+            peak = peak.max(high_water(child.id()));
+            match child.try_wait()? {
+                Some(status) => statuses.push(status),
+                None => still.push(child),
+            }
+        }
+        running = still;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if let Some(status) = statuses.iter().find(|status| !status.success()) {
+        bail!("one of them ended with {status}");
+    }
+    Ok(Used { cpu_s: children()? - before, wall_s: start.elapsed().as_secs_f64(), peak_mib: peak / 1024 })
+}
+
+/// KiB of the largest resident set that a process had so far.
+fn high_water(pid: u32) -> u64 {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().trim_end_matches(" kB").trim().parse().ok()).unwrap_or(0)
 }

@@ -17,8 +17,8 @@ use lastcall_tests::services::proxy::{Fault, Proxy};
 use lastcall_tests::{answer, binary};
 use tempfile::TempDir;
 
-use crate::broker::Broker;
 use crate::topic::{TOPIC, on_disk, once, prepare, produce, record, recorded};
+use lastcall_tests::services::broker::Broker;
 
 #[test]
 fn a_topic_is_recorded_once_and_a_second_run_adds_nothing() {

@@ -11,8 +11,8 @@ use lastcall_tests::{answer, binary, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::broker::Broker;
 use crate::topic::{TOPIC, call, on_disk, once, produce, record, recorded, send};
+use lastcall_tests::services::broker::Broker;
 
 /// An HTTP GET: status and body.
 pub fn get(address: &str, path: &str) -> (u16, String) {

@@ -16,10 +16,10 @@ use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedPr
 use rdkafka::{Offset, TopicPartitionList};
 use tempfile::TempDir;
 
-use crate::broker::{Broker, wait};
 use crate::topic::{
     TOPIC, call, call_at, contract, on_disk, once, produce, producer, record, recorded, send,
 };
+use lastcall_tests::services::broker::{Broker, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
 const WIDE: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string"}},"required":["q"]}}"#;

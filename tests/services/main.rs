@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
-mod broker;
 mod kafka_record;
 mod kafka_service;
 mod kafka_topics;

@@ -16,7 +16,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::broker::Broker;
+use lastcall_tests::services::broker::Broker;
 
 pub const TOPIC: &str = "mirrored-calls";
 pub const OLD: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string","enum":["c","f","k"]}},"required":["q"]}}"#;
@@ -100,7 +100,7 @@ pub fn call_at(number: usize, ts: Timestamp) -> Value {
     json!({
         "type": "tool_call", "schema_version": 1, "call_id": format!("call-{number}"),
         "ts": ts, "tool_id": "search", "contract_id": "search@1",
-        "arguments": {"q": "x", "unit": if number % 13 == 0 { "k" } else { "c" }},
+        "arguments": {"q": "x", "unit": if number.is_multiple_of(13) { "k" } else { "c" }},
         "outcome": {"status": "ok"},
         "envelope": {"agent_id": format!("agent-{}", number % 3), "session_id": format!("s{}", number / 4)}
     })

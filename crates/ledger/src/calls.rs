@@ -277,7 +277,15 @@ mod tests {
             let Record::Call(call) = &decoded.record else { panic!("no call") };
             let position = Position { partition: 0, offset, index: 0 };
             let preset = Preset::Native;
-            let row = CallRef { position, call_key: &[1; 16], ts: call.ts, call, preset, record: &text, salt: &[7; 16] };
+            let row = CallRef {
+                position,
+                call_key: &[1; 16],
+                ts: call.ts,
+                call,
+                preset,
+                record: &text,
+                salt: &[7; 16],
+            };
             calls.append(&row).unwrap();
         }
         let whole = calls.finish().unwrap().unwrap().bytes;

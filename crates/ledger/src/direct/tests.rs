@@ -61,7 +61,7 @@ fn read(file: &files::FileBytes) -> Vec<Row> {
 #[test]
 fn what_is_written_is_read() {
     let row = |i: usize, distinct: usize, nulls: usize, size: usize| -> Row {
-        let there = nulls == 0 || (i / 5) % nulls != 0;
+        let there = nulls == 0 || !(i / 5).is_multiple_of(nulls);
         let value = (i * 7919 / 11) % distinct;
         let text = format!("{value}-{}", "x".repeat(size));
         let hash: [u8; 16] = (i as u128 * 0x9e37_79b9_7f4a_7c15).to_le_bytes();

@@ -284,6 +284,12 @@ impl Telemetry {
 
 #[cfg(test)]
 mod tests {
+    use lastcall_contract::Digest;
+    use lastcall_event::Day;
+    use lastcall_ledger::entry::{Balance, Build, Chunk, ControlRef, PartitionBody};
+    use lastcall_ledger::position::{NextOffset, Range};
+    use lastcall_ledger::tally::{Counts, Tally};
+
     use super::*;
 
     fn telemetry() -> Telemetry {
@@ -335,6 +341,35 @@ mod tests {
         assert!(t.state().not_live.is_empty());
     }
 
+    fn chunk() -> Chunk {
+        let counts = Counts { agreed: 3, disagreed: 1, ..Counts::default() };
+        let tally = Tally {
+            day: Day(1),
+            tool: "t".into(),
+            epoch: Digest::of(b""),
+            cohort: None,
+            agent: None,
+            counts,
+        };
+        Chunk {
+            range: Range { first: NextOffset(0), next: NextOffset(5) },
+            control: ControlRef { seq: 1, digest: Digest::of(b"") },
+            progress: lastcall_record::beginning(NextOffset(5), 1),
+            files: Vec::new(),
+            balance: Balance { read: 5, calls: 4, dead: 1, ..Balance::default() },
+            unknown_fields: 0,
+            dead_reasons: BTreeMap::from([("not_json".to_owned(), 1)]),
+            calls: Vec::new(),
+            tallies: vec![tally],
+            exposure: Vec::new(),
+            coverage: Vec::new(),
+            losses: Vec::new(),
+            oldest: None,
+            newest: None,
+            build: Build { lastcall: "0".to_owned(), comparator: 1 },
+        }
+    }
+
     /// The table in the docs is what is exported.
     #[test]
     fn every_metric_is_in_the_table_and_has_a_sample() {
@@ -346,8 +381,10 @@ mod tests {
         t.seen(&key(), 5, 1);
         t.paused(&key(), true);
         t.paused(&key(), false);
-        let body = None;
-        for (won, recorded) in [(true, Some(1)), (false, None)] {
+        let body = PartitionBody::Chunk(Box::new(chunk()));
+        for (won, recorded, body) in
+            [(true, Some(1), Some(&body)), (true, Some(1), None), (false, None, None)]
+        {
             t.appended(&key(), &Appended { won, recorded, seconds: 0.1, body, bytes: 1 });
         }
         let text = t.metrics();
