@@ -55,6 +55,8 @@ pub struct Erased {
     pub objects: Vec<String>,
     /// Chunks that were looked through.
     pub chunks: u64,
+    /// Call ids that were asked for and that no call has.
+    pub unknown: Vec<String>,
 }
 
 impl Erased {
@@ -110,6 +112,8 @@ pub fn erase(ledger: &Ledger, request: &Request) -> Result<Erased, LedgerError> 
         while work.batch()? {}
     }
     work.objects()?;
+    work.done.unknown =
+        selection.call_ids.iter().filter(|id| !work.call_ids.contains(*id)).cloned().collect();
     Ok(work.done)
 }
 

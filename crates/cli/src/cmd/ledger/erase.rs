@@ -191,8 +191,12 @@ fn erased_json(done: &Erased, dry_run: bool) -> serde_json::Value {
         "control_entries": done.entries,
         "objects_that_name_an_id": done.objects,
         "chunks": done.chunks,
+        "call_ids_not_found": done.unknown,
     })
 }
+
+/// Ids that are listed one by one.
+const SHOWN: usize = 10;
 
 fn counted(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -219,6 +223,16 @@ fn erased_text(done: &Erased, args: &EraseArgs) -> String {
         let _ = writeln!(out, "{rows} are erased (control entry {})", entries.join(", "));
         let dir = args.dir.display();
         let _ = writeln!(out, "next: `lastcall ledger gc {dir} --delete` removes the files that held them");
+    }
+    if !done.unknown.is_empty() {
+        let shown: Vec<&str> = done.unknown.iter().take(SHOWN).map(String::as_str).collect();
+        let more = if done.unknown.len() > SHOWN { ", … (--format json lists all)" } else { "" };
+        let _ = writeln!(
+            out,
+            "no call of this ledger has {}: {}{more}",
+            counted(done.unknown.len() as u64, "call id"),
+            lastcall_report::plain(&shown.join(", "))
+        );
     }
     for object in &done.objects {
         let _ = writeln!(
