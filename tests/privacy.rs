@@ -121,6 +121,7 @@ fn calls_are_erased_and_the_record_says_so() {
     }
     let nothing = place.ok("ledger erase led --call-id call-3");
     assert!(nothing.contains("nothing of it is in the 3 chunks"), "{nothing}");
+    assert!(nothing.contains("no call of this ledger has 1 call id: call-3"), "{nothing}");
     // The recorder goes on where it stood, and the archive says what it cannot try any more.
     let more = std::fs::read_to_string(place.dir.path().join("calls.jsonl")).unwrap() + &call(20, "x@y.z");
     place.file("calls.jsonl", more);
@@ -136,6 +137,7 @@ fn ids_come_from_a_file_or_standard_input() {
     assert_eq!(done.code, 0, "{}", done.err);
     let done: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&done["calls"], &done["dead"]), (&json!(2), &json!(0)));
+    assert_eq!(done["call_ids_not_found"], json!(["unknown"]));
     let entry = done["control_entries"][0].as_u64().unwrap();
     let text = std::fs::read_to_string(place.dir.path().join(format!("led/chains/control/{entry:020}.json")))
         .unwrap();

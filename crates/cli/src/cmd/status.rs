@@ -8,7 +8,7 @@ use lastcall_ledger::window::{Record, Subject};
 use lastcall_report::{to_json, verdict_text};
 use serde::Serialize;
 
-use super::decide::{answers, subject};
+use super::decide::{answers, here, subject};
 use super::ledger::open;
 use crate::ui::{Exit, style, with_exit};
 
@@ -81,7 +81,7 @@ fn fleet(record: &Record, all: &[Subject], format: Format) -> anyhow::Result<Exi
                 counts = DayCounts::default();
                 input.days.values().for_each(|d| counts.add(d));
             }
-            line(s, &verdict, &counts)
+            line(s, &verdict, &counts, record.ledger.place())
         })
         .collect();
     let exit = exit(lines.iter().map(|line| line.verdict));
@@ -103,15 +103,15 @@ fn exit(mut verdicts: impl Iterator<Item = Answer>) -> Exit {
     if verdicts.any(|verdict| verdict == Answer::Error) { Exit::Error } else { Exit::Yes }
 }
 
-fn line(s: &Subject, v: &Verdict, counts: &DayCounts) -> Line {
+fn line(s: &Subject, v: &Verdict, counts: &DayCounts, place: &str) -> Line {
     let phase = match &s.registration {
         None => "observed",
         Some(r) if r.end.is_some() => "ended",
         Some(_) => "scored",
     };
     let next = match v.verdict {
-        Answer::Ready => format!("lastcall decide {}", s.tool_id),
-        _ => v.next.clone().unwrap_or_default(),
+        Answer::Ready => format!("lastcall decide {} --ledger {place}", s.tool_id),
+        _ => here(v.next.as_deref().unwrap_or_default(), place),
     };
     let open = v.window.as_ref().and_then(|w| w.open_because.clone());
     Line {
@@ -171,7 +171,7 @@ fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
         print!("{}", to_json(verdict)?);
         return Ok(exit);
     }
-    print!("{}", verdict_text(verdict, true, style()));
+    print!("{}", here(&verdict_text(verdict, true, style()), record.ledger.place()));
     let style = style();
     println!("\n{}", style.bold("Sources"));
     for source in record.control.sources.values() {

@@ -63,6 +63,8 @@ pub struct Erased {
     pub expired: u64,
     /// Dead letters that stand.
     pub dead: u64,
+    /// Call ids that were asked for and that no call has.
+    pub unknown: Vec<String>,
 }
 
 impl Erased {
@@ -119,6 +121,8 @@ pub fn erase(ledger: &Ledger, request: &Request) -> Result<Erased, LedgerError> 
     }
     work.objects()?;
     work.unnamed()?;
+    work.done.unknown =
+        selection.call_ids.iter().filter(|id| !work.call_ids.contains(*id)).cloned().collect();
     Ok(work.done)
 }
 

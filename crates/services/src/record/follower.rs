@@ -76,6 +76,9 @@ impl Follower {
     /// The store, an object, a pair that this build cannot compare.
     pub fn start(ledger: &Ledger, key: Option<RedactionKey>) -> Result<Self, Stop> {
         let control = ledger.control_now()?;
+        if let Some(key) = &key {
+            ledger.check_redaction_key(&control, &key.fingerprint())?;
+        }
         let active = control.active_pairs();
         let pairs = Arc::new(Pairs::prepare(ledger, active.clone())?);
         let current = Arc::new(snapshot(&control, pairs)?);

@@ -50,7 +50,7 @@ pub struct EraseArgs {
     #[arg(long)]
     dry_run: bool,
     /// The file of the ledger's redaction key: sessions and agents that a redaction hides are found by their hashes.
-    #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
+    #[arg(long, env = "LASTCALL_REDACTION_KEY", hide_env_values = true, value_name = "FILE")]
     redaction_key: Vec<PathBuf>,
     /// How to answer.
     #[arg(long, value_enum, default_value = "text")]
@@ -196,8 +196,12 @@ fn erased_json(done: &Erased, dry_run: bool) -> serde_json::Value {
             "rows": (*rows < u64::MAX).then_some(rows),
         })).collect::<Vec<_>>(),
         "expired_calls": done.expired,
+        "call_ids_not_found": done.unknown,
     })
 }
+
+/// Ids that are listed one by one.
+const SHOWN: usize = 10;
 
 fn counted(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -224,6 +228,16 @@ fn erased_text(done: &Erased, args: &EraseArgs) -> String {
         let _ = writeln!(out, "{rows} are erased (control entry {})", entries.join(", "));
         let dir = args.dir.display();
         let _ = writeln!(out, "next: `lastcall ledger gc {dir} --delete` removes the files that held them");
+    }
+    if !done.unknown.is_empty() {
+        let shown: Vec<&str> = done.unknown.iter().take(SHOWN).map(String::as_str).collect();
+        let more = if done.unknown.len() > SHOWN { ", … (--format json lists all)" } else { "" };
+        let _ = writeln!(
+            out,
+            "no call of this ledger has {}: {}{more}",
+            counted(done.unknown.len() as u64, "call id"),
+            lastcall_report::plain(&shown.join(", "))
+        );
     }
     for object in &done.objects {
         let _ = writeln!(

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lastcall_decision::grouped;
+use lastcall_ledger::LedgerError;
 use lastcall_ledger::export::{Exported, check, export_signed};
 use lastcall_ledger::store::{self, LocalStore, Location, Store};
 
@@ -56,7 +57,10 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
             if let Some(made) = made {
                 let _ = std::fs::remove_dir(made);
             }
-            return Err(of_ledger(error));
+            let of_store = matches!(error, LedgerError::Store(_));
+            let error = of_ledger(error);
+            let what = "an export compacts the ledger first, so both have to be written";
+            return Err(if of_store { error.context(what) } else { error });
         }
     };
     if let Some(signer) = &done.unsigned {
