@@ -695,6 +695,16 @@ fn a_false_erasure_is_found() {
     assert_eq!(outcome(&world).0, Outcome::Intact);
     for (what, changed) in [
         ("more rows than the entry says", with_entry(&|body| body["files"][0]["erased"] = 2.into())),
+        (
+            "another tool",
+            with_entry(&|body| {
+                let calls = body["files"].as_array_mut().unwrap().iter_mut().find(|f| f["tools"].is_object());
+                let tools = calls.unwrap()["tools"].as_object_mut().unwrap();
+                let n = tools.iter().next().map(|(tool, n)| (tool.clone(), n.clone())).unwrap();
+                tools.remove(&n.0);
+                tools.insert("other".to_owned(), n.1);
+            }),
+        ),
         ("another file", with_entry(&|body| body["files"][0]["old"]["path"] = "calls/none.parquet".into())),
         ("another digest", with_entry(&|body| body["files"][0]["old"]["bytes"] = 1.into())),
         ("nothing left", with_entry(&|body| drop(body["files"][0].as_object_mut().unwrap().remove("new")))),

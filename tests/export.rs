@@ -891,3 +891,44 @@ fn one_changed_byte_of_an_export_is_found_and_breaks_nothing() {
         assert!(report.findings.iter().any(|f| f.place == *path), "{path} {at}: {:?}", report.findings);
     }
 }
+
+/// Where another tool's calls of the same file were erased, none of the exported tool's can go with them.
+#[test]
+fn no_call_is_taken_out_under_another_tools_erasure() {
+    let bench = Bench::new("simulated");
+    for (path, bytes) in files(&bench.path("led")) {
+        let to = bench.path("twin").join(path);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::write(to, bytes).unwrap();
+    }
+    bench.ok(&["ledger", "erase", "led", "--call-id", "send-a2-3"]);
+    bench.ok(&["ledger", "erase", "twin", "--call-id", "search-a2-3"]);
+    bench.ok(&["ledger", "export", "led", "search", "one", "--with-arguments"]);
+    bench.ok(&["ledger", "export", "twin", "search", "two", "--with-arguments"]);
+    let (code, report) = bench.verify("one");
+    assert!(
+        code == 3 && report["export"]["intact"] == true && report["export"]["calls_gone"] == 0,
+        "{report:#}"
+    );
+    let (_, report) = bench.verify("two");
+    assert!(report["export"]["intact"] == true && report["export"]["calls_gone"] == 1, "{report:#}");
+    assert!(report["export"]["calls_unsaid"].is_null(), "{report:#}");
+    // The other's calls, and a mark that fits them.
+    let mark = |dir: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(bench.path(dir).join("export.json")).unwrap()).unwrap()
+    };
+    let (mut one, two) = (mark("one"), mark("two"));
+    one["calls_sha256"] = two["calls_sha256"].clone();
+    one["copied"]["calls"] = two["copied"]["calls"].clone();
+    for path in two["calls_sha256"].as_object().unwrap().keys() {
+        std::fs::copy(bench.path("two").join(path), bench.path("one").join(path)).unwrap();
+    }
+    std::fs::write(bench.path("one/export.json"), serde_json_canonical(&one)).unwrap();
+    let (code, report) = bench.verify("one");
+    assert!(code == 3 && report["export"]["intact"] == false, "{report:#}");
+    let findings = report["findings"].as_array().unwrap();
+    let found = |f: &Value| {
+        f["outcome"] == "incomplete" && f["what"].as_str().unwrap().contains("1 calls are missing")
+    };
+    assert!(findings.iter().any(found), "{report:#}");
+}

@@ -1,5 +1,7 @@
 //! Entries of the control chain and the state they fold to.
 
+use std::collections::BTreeMap;
+
 use lastcall_contract::Digest;
 use lastcall_event::{Day, Preset, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -181,6 +183,10 @@ pub struct Replaced {
     pub new: Option<FileRef>,
     /// Rows of `old` that are not in `new`.
     pub erased: u64,
+    /// The same by tool, of a calls file: without it nobody could tell in an export whose calls are gone. Absent in entries of
+    /// older builds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, u64>,
 }
 
 /// What every entry of every chain carries around its body.

@@ -329,6 +329,16 @@ impl Ledger {
         Ok(grown)
     }
 
+    /// The same for a state that this process follows already: one look at the next place, and none for a hole where nothing
+    /// stands there, so that it may be asked again and again.
+    pub fn poll_control(&self, state: &mut ControlState) -> Result<bool, LedgerError> {
+        let next = state.tail().map_or(0, |tail| tail.seq.saturating_add(1));
+        match self.store.get(&Chain::Control.entry_path(next))? {
+            Some(_) => self.follow_control(state),
+            None => Ok(false),
+        }
+    }
+
     fn ensure_genesis(&self) -> Result<(), LedgerError> {
         let body = Control::Genesis { ledger_id: self.meta.id.clone(), clock: self.meta.clock };
         let now = self.system_now().unwrap_or_default();

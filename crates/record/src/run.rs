@@ -298,6 +298,8 @@ struct Run<'a> {
     location: String,
     options: RunOptions,
     registered_now: bool,
+    /// The control chain has grown, and the recorder was not told yet.
+    grown: bool,
     /// Where the index says that the partition ended.
     known: Option<PartitionEnd>,
     summary: Summary,
@@ -394,6 +396,7 @@ impl<'a> Run<'a> {
             location: location.to_owned(),
             options: options.clone(),
             registered_now,
+            grown: false,
             known,
             summary,
         };
@@ -599,15 +602,9 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         let before = self.control.redactions.get(&self.info.name).cloned();
-        let mut control = self.control.clone();
-        if !self.ledger.follow_control(&mut control)? {
-            return Ok(false);
-        }
-        let changed = control.redactions.get(&self.info.name) != before.as_ref();
-        if changed {
-            self.control = control;
-        }
-        Ok(changed)
+        let grown = self.ledger.poll_control(&mut self.control)?;
+        self.grown |= grown;
+        Ok(grown && self.control.redactions.get(&self.info.name) != before.as_ref())
     }
 
     /// Does what the recorder asks for, until it asks for nothing.
@@ -631,7 +628,7 @@ impl<'a> Run<'a> {
             recorder.reuse(commit.into_files());
             pending.extend(recorder.step(Input::Appended(answer), system_now())?);
             // Before the next chunk opens: whoever is behind the control chain catches up first.
-            if self.ledger.follow_control(&mut self.control)? {
+            if self.ledger.poll_control(&mut self.control)? | std::mem::take(&mut self.grown) {
                 let config = Box::new(self.config()?);
                 pending.extend(recorder.step(Input::Configured(config), system_now())?);
             }

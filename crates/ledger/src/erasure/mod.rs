@@ -6,7 +6,7 @@ mod request;
 mod rewrite;
 mod select;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use expire::{Expired, Expiry, KeptFile, expire};
@@ -31,6 +31,7 @@ struct Step {
     old: FileRef,
     new: Option<FileRef>,
     erased: u64,
+    tools: BTreeMap<String, u64>,
     expired: bool,
 }
 
@@ -43,6 +44,19 @@ pub struct Standing {
     pub erased: u64,
     /// Rows that expired.
     pub expired: u64,
+    /// The erased rows by tool, of a calls file; `None`: an entry of an older build does not say it.
+    pub tools: Option<BTreeMap<String, u64>>,
+}
+
+impl Standing {
+    /// How many rows of a tool are gone at most; exactly so many where the entries say it.
+    pub fn gone_of(&self, tool: &str) -> u64 {
+        match &self.tools {
+            // A file expires whole.
+            Some(tools) if self.expired == 0 => tools.get(tool).copied().unwrap_or_default(),
+            _ => self.erased.saturating_add(self.expired),
+        }
+    }
 }
 
 /// What is gone of a record, for whoever checks or reads it whole.
@@ -107,11 +121,12 @@ impl Superseded {
         let seq = entry.seq;
         match &entry.body {
             Control::Erase { files, .. } => files.iter().for_each(|file| {
-                let (old, new) = (file.old.clone(), file.new.clone());
-                self.step(Step { seq, old, new, erased: file.erased, expired: false });
+                let (old, new, tools) = (file.old.clone(), file.new.clone(), file.tools.clone());
+                self.step(Step { seq, old, new, erased: file.erased, tools, expired: false });
             }),
             Control::Expire { files, .. } => files.iter().for_each(|file| {
-                self.step(Step { seq, old: file.clone(), new: None, erased: file.rows, expired: true });
+                let (old, tools) = (file.clone(), BTreeMap::new());
+                self.step(Step { seq, old, new: None, erased: file.rows, tools, expired: true });
             }),
             Control::Redact { redaction: Some(redaction), .. } => {
                 self.keys.insert(redaction.key.clone());
@@ -169,6 +184,7 @@ impl Superseded {
     /// A control entry supersedes a file of this path that is not this one, or its counts do not fit.
     pub fn standing(&self, named: &FileRef) -> Result<Standing, LedgerError> {
         let (mut file, mut erased, mut expired) = (named.clone(), 0u64, 0u64);
+        let mut tools = Some(BTreeMap::<String, u64>::new());
         let mut last = None;
         while let Some(step) = self.by_path.get(&file.path) {
             let place = || Chain::Control.entry_path(step.seq);
@@ -178,19 +194,26 @@ impl Superseded {
                 return Err(LedgerError::altered(&place(), what));
             }
             let kind = step.new.as_ref().is_none_or(|new| new.kind == file.kind && new.rows > 0);
-            if !kind || left.checked_add(step.erased) != Some(file.rows) || step.erased == 0 {
+            let by_tool = step.tools.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+            let counted = step.tools.is_empty() || by_tool == step.erased && file.kind == FileKind::Calls;
+            if !kind || !counted || left.checked_add(step.erased) != Some(file.rows) || step.erased == 0 {
                 let what = format!("its counts do not fit the {} rows of {}", file.rows, file.path);
                 return Err(LedgerError::altered(&place(), what));
             }
             let sum = if step.expired { &mut expired } else { &mut erased };
             *sum = sum.saturating_add(step.erased);
+            tools = tools.filter(|_| step.expired || !step.tools.is_empty());
+            for (tool, n) in &step.tools {
+                let of = tools.as_mut().map(|tools| tools.entry(tool.clone()).or_default());
+                of.into_iter().for_each(|of| *of = of.saturating_add(*n));
+            }
             last = Some(step.seq);
             match &step.new {
                 Some(new) => file = new.clone(),
-                None => return Ok(Standing { file: None, erased, expired }),
+                None => return Ok(Standing { file: None, erased, expired, tools }),
             }
         }
-        Ok(Standing { file: Some(file), erased, expired })
+        Ok(Standing { file: Some(file), erased, expired, tools })
     }
 }
 

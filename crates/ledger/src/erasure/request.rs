@@ -269,7 +269,7 @@ impl Work<'_> {
                     Some(FileRef { kind: old.kind, path, sha256: file.sha256, bytes, rows })
                 }
             };
-            files.push(Replaced { old, new, erased: made.erased });
+            files.push(Replaced { old, new, erased: made.erased, tools: made.tools });
         }
         Ok(files)
     }

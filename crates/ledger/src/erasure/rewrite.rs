@@ -1,6 +1,6 @@
 //! A data file without some of its rows: every other row keeps its bytes, its place and its salt.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{Array, BinaryArray, BooleanArray, StringArray};
@@ -24,6 +24,8 @@ pub(crate) struct Rewritten {
     pub file: Option<FileBytes>,
     /// Rows that are not in it.
     pub erased: u64,
+    /// The same by tool, of a calls file.
+    pub tools: BTreeMap<String, u64>,
 }
 
 /// Which rows of a file are picked.
@@ -91,14 +93,20 @@ impl<'a> Picker<'a> {
             FileKind::Results => return Err(LedgerError::unreadable(path, "results are never rewritten")),
         };
         let mut output = Output::new(Arc::clone(&schema), files::properties(shapes));
-        let mut erased = 0;
+        let (mut erased, mut tools) = (0, BTreeMap::new());
         files::for_each_batch(path, bytes, &schema, |batch| {
             let keep = self.keep(kind, path, batch)?;
             erased += keep.false_count() as u64;
+            if kind == FileKind::Calls && keep.false_count() > 0 {
+                let tool: &StringArray = files::column(path, batch, "tool_id")?;
+                for row in (0..keep.len()).filter(|row| !keep.value(*row)) {
+                    *tools.entry(tool.value(row).to_owned()).or_default() += 1;
+                }
+            }
             let kept = filter_record_batch(batch, &keep).map_err(|e| LedgerError::unreadable(path, e))?;
             if kept.num_rows() > 0 { output.write(kept.columns()) } else { Ok(()) }
         })?;
-        Ok(Rewritten { file: output.finish()?, erased })
+        Ok(Rewritten { file: output.finish()?, erased, tools })
     }
 
     fn keep(

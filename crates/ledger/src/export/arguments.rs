@@ -120,7 +120,7 @@ impl Arguments {
     ) -> Result<Option<Bytes>, LedgerError> {
         let proven = self.of_chunk(source, partition, chunk)?;
         let standing = self.ledger.standing(file)?;
-        let gone = standing.erased.saturating_add(standing.expired);
+        let gone = standing.gone_of(&self.tool);
         let (mut found, mut unproven) = (0u64, 0u64);
         let mut output = Output::new(calls::Columns::schema(), files::properties(calls::Columns::SHAPES));
         if let Some((file, bytes)) = self.ledger.standing_bytes(file)? {

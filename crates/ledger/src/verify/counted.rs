@@ -7,6 +7,7 @@ use lastcall_contract::Digest;
 use lastcall_event::Day;
 
 use crate::entry::{Chunk, FileKind};
+use crate::erasure::Standing;
 use crate::error::LedgerError;
 use crate::ledger::hex;
 use crate::position::{Offset, Partition};
@@ -22,6 +23,10 @@ pub(super) struct Counted {
     pub(super) without_calls: bool,
     /// Calls and dead letters that were erased or expired: so many may be missing, and must be.
     gone: [u64; 2],
+    /// The erased calls by tool.
+    gone_by_tool: BTreeMap<String, u64>,
+    /// Of some nobody says the tool: they expired, or an older build erased them.
+    gone_unsaid: bool,
     calls: u64,
     dead: u64,
     dead_reasons: BTreeMap<String, u64>,
@@ -37,9 +42,18 @@ impl Counted {
         Self { partition, ..Self::default() }
     }
 
-    pub(super) fn gone(&mut self, kind: FileKind, rows: u64) {
+    pub(super) fn gone(&mut self, kind: FileKind, standing: &Standing) {
+        let rows = standing.erased.saturating_add(standing.expired);
         match kind {
-            FileKind::Calls => self.gone[0] += rows,
+            FileKind::Calls => {
+                self.gone[0] += rows;
+                match standing.tools.as_ref().filter(|_| standing.expired == 0) {
+                    Some(tools) => tools.iter().for_each(|(tool, n)| {
+                        *self.gone_by_tool.entry(tool.clone()).or_default() += n;
+                    }),
+                    None => self.gone_unsaid = true,
+                }
+            }
             FileKind::Dead => self.gone[1] += rows,
             FileKind::Results => {}
         }
@@ -158,6 +172,15 @@ impl Counted {
         Ok(rows)
     }
 
+    /// Calls by tool, those that were erased included.
+    fn by_tool(&self) -> BTreeMap<String, u64> {
+        let mut tools = by_tool(&self.by_call);
+        for (tool, n) in &self.gone_by_tool {
+            *tools.entry(tool.clone()).or_default() += n;
+        }
+        tools
+    }
+
     /// What of the entry's counts is not what the rows say.
     pub(super) fn differs(&self, chunk: &Chunk) -> Option<String> {
         let by_call: BTreeMap<CallKey, u64> = chunk.calls.iter().map(|c| (c.key(), c.calls)).collect();
@@ -182,6 +205,8 @@ impl Counted {
             || !dead_within
         {
             "the number of dead letters"
+        } else if calls_gone > 0 && !self.gone_unsaid && self.by_tool() != by_tool(&by_call) {
+            "the calls by tool, those that were erased included,"
         } else if (calls_gone == 0 && self.by_call != by_call) || !within(&self.by_call) {
             "the call counts by day, tool, contract, cohort and agent"
         } else if self.tallies != tallies {
@@ -193,6 +218,15 @@ impl Counted {
         };
         Some(format!("{what} in the entry differ from the rows of its files"))
     }
+}
+
+/// Calls by tool.
+fn by_tool(by_call: &BTreeMap<CallKey, u64>) -> BTreeMap<String, u64> {
+    let mut tools = BTreeMap::new();
+    for ((_, tool, ..), n) in by_call {
+        *tools.entry(tool.to_string()).or_default() += n;
+    }
+    tools
 }
 
 /// Adds one row to the counts, as often as it came.

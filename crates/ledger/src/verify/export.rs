@@ -13,6 +13,7 @@ use super::counted::count;
 use super::{Outcome, Verifier};
 use crate::chain::Read;
 use crate::entry::{Chunk, FileKind, FileRef};
+use crate::erasure::Standing;
 use crate::error::LedgerError;
 use crate::export::held::{self, Held, Left, is_entry, is_signature};
 use crate::export::{Arguments, FOLDERS, MARK, Mark, check_row, digests, listed};
@@ -40,6 +41,15 @@ pub struct ExportCheck {
     pub calls: u64,
     /// Calls that a day names and that are not there, in files of which calls were erased or that expired.
     pub calls_gone: u64,
+    /// So many of these may have been taken out of the export instead: the erasure, of an older build, does not say of which
+    /// tool the calls were.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub calls_unsaid: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// What is known of the export that is verified.
@@ -53,6 +63,7 @@ pub(super) struct Export {
     left: Left,
     calls: u64,
     gone: u64,
+    unsaid: u64,
     /// Calls files that may stand there.
     paths: BTreeSet<String>,
     /// What the chunks' entries state of the tool.
@@ -130,6 +141,7 @@ impl Verifier<'_> {
             source: String::new(),
             calls: 0,
             gone: 0,
+            unsaid: 0,
             paths: BTreeSet::new(),
             told: BTreeMap::new(),
         });
@@ -161,9 +173,8 @@ impl Verifier<'_> {
                 }
             };
             self.report.gone.add(named.kind, &standing);
-            let gone = standing.erased.saturating_add(standing.expired);
             if named.kind == FileKind::Calls {
-                self.exported_calls(record, partition, chunk, named, gone)?;
+                self.exported_calls(record, partition, chunk, named, &standing)?;
             }
         }
         let Some(export) = &mut self.export else { return Ok(()) };
@@ -180,7 +191,7 @@ impl Verifier<'_> {
         partition: Partition,
         chunk: &Chunk,
         named: &FileRef,
-        gone: u64,
+        standing: &Standing,
     ) -> Result<(), LedgerError> {
         let Some(export) = self.export.as_mut().filter(|export| export.mark.with_arguments) else {
             return Ok(());
@@ -238,7 +249,9 @@ impl Verifier<'_> {
         if let Some(export) = &mut self.export {
             export.calls += found;
             export.gone += missing;
+            export.unsaid += if standing.tools.is_none() && standing.expired == 0 { missing } else { 0 };
         }
+        let gone = standing.gone_of(&tool);
         if missing > gone {
             let what =
                 format!("{missing} calls are missing, and {gone} of their file were erased or expired");
@@ -357,6 +370,7 @@ impl Verifier<'_> {
             left: *left,
             calls: export.calls,
             calls_gone: export.gone,
+            calls_unsaid: export.unsaid,
         });
         if self.asked.exported {
             return Ok(());

@@ -30,7 +30,7 @@ impl Verifier<'_> {
                 continue;
             };
             self.report.gone.add(named.kind, &standing);
-            counted.gone(named.kind, standing.erased.saturating_add(standing.expired));
+            counted.gone(named.kind, &standing);
             let (Some(file), Some(bytes)) = (&standing.file, bytes) else { continue };
             self.report.bytes += file.bytes;
             let rows = match file.kind {

@@ -111,12 +111,19 @@ fn text(report: &Verification) -> String {
         let calls = match (export.with_arguments, export.calls_gone) {
             (false, _) => String::new(),
             (true, 0) => format!(", with {} calls, each proven by its commitment", export.calls),
-            (true, gone) => format!(
-                ", with {} calls, each proven by its commitment; {gone} more are gone from files of which calls were erased or \
-                 expired (whose, the record does not say: up to {gone} may have been taken out of this export instead, which \
-                 the ledger that it came from can tell)",
-                export.calls
-            ),
+            (true, gone) => {
+                let unsaid = match export.calls_unsaid {
+                    0 => String::new(),
+                    unsaid => format!(
+                        " (of which tool, an erasure by an older build does not say: up to {unsaid} may have been taken out of \
+                         this export instead, which the ledger that it came from can tell)"
+                    ),
+                };
+                format!(
+                    ", with {} calls, each proven by its commitment; {gone} more were erased or expired{unsaid}",
+                    export.calls
+                )
+            }
         };
         let _ = match export.intact {
             true => writeln!(
