@@ -135,13 +135,7 @@ fn bench() -> Result<()> {
         command.args(["--once", "--group", group]);
         command
     };
-    let (mut raw, mut parse, mut one, mut two, mut peer): (
-        Vec<Used>,
-        Vec<Used>,
-        Vec<Used>,
-        Vec<Used>,
-        Vec<Used>,
-    ) = Default::default();
+    let [mut raw, mut parse, mut one, mut two, mut peer]: [Vec<Used>; 5] = Default::default();
     let mut warm = Vec::new();
     for round in 0..rounds {
         raw.push(run(Command::new(&me).args(["consume", &broker.address]))?);
