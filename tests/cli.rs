@@ -279,14 +279,14 @@ fn bad_input_of_a_run_is_kept_and_counted() {
     $ lastcall run --ledger led binary.jsonl
       source `binary.jsonl` is new
       read 2: 0 calls, 2 dead, 0 other, in 1 chunk
-        dead: 2 not_utf8 (lastcall ledger files DIR --kind dead)
+        dead: 2 not_utf8 (lastcall ledger files led --kind dead)
         the first: at byte 0: UTF-16 text, by its byte order mark; events are UTF-8 JSON: save the file as UTF-8
       warning: every record is dead: nothing of this source is in the record
       = 0
     $ lastcall run --ledger led version.jsonl
       source `version.jsonl` is new
       read 1: 0 calls, 1 dead, 0 other, in 1 chunk
-        dead: 1 unknown_version (lastcall ledger files DIR --kind dead)
+        dead: 1 unknown_version (lastcall ledger files led --kind dead)
         the first: at byte 0: schema_version 2 is not known to this build; it reads 1
       warning: the only record is dead: nothing of this source is in the record
       = 0

@@ -135,6 +135,10 @@ fn an_altered_record_is_an_error() {
     let (code, verdict) = bench.decide();
     assert_eq!((code, verdict["verdict"].as_str().unwrap()), (4, "ERROR"));
     assert_eq!(verdict["problems"][0]["reason"], "record_altered");
+    for args in [&["status"][..], &["status", "search"], &["status", "--format", "json"]] {
+        let (code, out, _) = bench.run(args);
+        assert!(code == 4 && out.contains("ERROR"), "{args:?}: {code} {out}");
+    }
 }
 
 #[test]

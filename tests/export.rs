@@ -318,8 +318,9 @@ fn calls_come_with_their_proof() {
     let verdict: Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(verdict["categories"][0]["example"]["value"], "\"k\"", "{}{}", shown.out, shown.err);
     bench.ok(&["ledger", "export", "led", "search", "bare"]);
-    let shown = bench.run(&["decide", "search", "--ledger", "bare", "--show-values"]);
-    assert!(shown.err.contains("left behind"), "{}{}", shown.out, shown.err);
+    let shown = bench.run(&["decide", "search", "--ledger", "bare", "--show-values", "--explain"]);
+    assert!(shown.out.contains("(left behind by the export;"), "{}{}", shown.out, shown.err);
+    assert_eq!(shown.code, bench.decide("bare", "search", "cutover").0, "{}", shown.err);
     assert!(tried("bare").code != 0 && tried("bare").err.contains("left behind"), "{}", tried("bare").err);
 
     bench.ok(&["ledger", "erase", "led", "--session", "s-a2-3", "--reason", "T-1"]);
@@ -334,6 +335,124 @@ fn calls_come_with_their_proof() {
     );
     assert_eq!(bench.decide("led", "search", "cutover"), bench.decide("two", "search", "cutover"));
     println!("{} of {calls} calls proven after an erasure, 1 gone", calls - 1);
+    // What expired was not left behind: there was nothing to leave.
+    bench.ok(&["ledger", "expire", "led", "--before", "2026-06-07"]);
+    for with in [false, true] {
+        let dir = format!("expired-{with}");
+        let mut args = vec!["ledger", "export", "led", "search", &dir, "--format", "json"];
+        args.extend(with.then_some("--with-arguments"));
+        let said: Value = serde_json::from_str(&bench.ok(&args)).unwrap();
+        let stands = bench.ok(&["ledger", "files", "led", "--kind", "calls"]).lines().count() as u64;
+        let there = bench.ok(&["ledger", "files", &dir, "--kind", "calls"]).lines().count() as u64;
+        assert_eq!(said["left"]["calls"], stands - there, "{said:#}");
+        let (_, report) = bench.verify(&dir);
+        assert_eq!(report["export"]["left"], said["left"], "{report:#}");
+        assert_eq!(report["export"]["intact"], true);
+    }
+}
+
+/// Signed on the way or not: an untouched export is intact, whatever is asked of it that it cannot show.
+#[test]
+fn an_untouched_export_is_intact_whatever_is_asked() {
+    let bench = Bench::new("simulated");
+    bench.ok(&["ledger", "keygen", "head.key"]);
+    bench.ok(&["ledger", "compact", "led", "--key", "head.key"]);
+    bench.write("a.jsonl", &calls(8, 1, 0, "y"));
+    bench.ok(&["run", "a.jsonl"]);
+    let said = bench.run(&["ledger", "export", "led", "search", "bare"]);
+    assert!(
+        said.code == 0 && said.err.contains("`lastcall ledger head led --key FILE` signs it"),
+        "{}",
+        said.err
+    );
+    let ask = |dir: &str, more: &[&str]| {
+        let said = bench.run(&[&["ledger", "verify", dir, "--format", "json"], more].concat());
+        let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
+        (said.code, report)
+    };
+    let key = ["--public-key", "head.key.pub"];
+    let (code, report) = ask("bare", &key);
+    assert_eq!((code, &report["outcome"]), (3, &"unsigned".into()), "{report:#}");
+    assert_eq!(report["export"]["intact"], true, "{report:#}");
+    assert_eq!(ask("bare", &["--exported"]).0, 0);
+    assert_eq!(ask("bare", &["--exported", "--public-key", "head.key.pub"]).0, 3);
+    bench.write("b.jsonl", &calls(9, 1, 0, "x"));
+    bench.ok(&["run", "b.jsonl"]);
+    let said = bench.run(&["ledger", "export", "led", "search", "signed", "--key", "head.key"]);
+    assert!(
+        said.code == 0 && said.err.is_empty() && said.out.contains("signed with the key"),
+        "{}",
+        said.err
+    );
+    let (code, report) = ask("signed", &[&key[..], &["--exported"]].concat());
+    assert_eq!((code, &report["outcome"]), (0, &"intact".into()), "{report:#}");
+    assert_eq!(ask("signed", &key).0, 3);
+    assert_eq!(ask("led", &key).0, 0, "the ledger is signed too");
+    let none = bench.run(&["ledger", "verify", "led", "--exported"]);
+    assert!(none.code == 2 && none.err.contains("is no export"), "{}", none.err);
+    // A head that is newer than the export says nothing against it.
+    bench.write("c.jsonl", &calls(10, 1, 0, "w"));
+    bench.ok(&["run", "c.jsonl"]);
+    bench.ok(&["ledger", "compact", "led"]);
+    let newer = bench.ok(&["ledger", "head", "led", "--format", "json"]);
+    let digest = bench.ok(&["ledger", "head", "led"]);
+    bench.write("newer.json", &newer);
+    for (head, says) in
+        [("newer.json", "newer than this export"), (digest.trim(), "newer than the export, or")]
+    {
+        let (code, report) = ask("signed", &["--head", head]);
+        assert_eq!((code, &report["outcome"]), (3, &"cannot_check".into()), "{report:#}");
+        assert_eq!(report["export"]["intact"], true, "{report:#}");
+        assert!(report["findings"].to_string().contains(says), "{report:#}");
+        assert_eq!(ask("signed", &["--exported", "--head", head]).0, 3);
+    }
+    // A byte of it is: then neither flag helps.
+    let day = files(&bench.path("signed")).keys().find(|p| p.starts_with("days/")).unwrap().clone();
+    let mut bytes = std::fs::read(bench.path("signed").join(&day)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(bench.path("signed").join(&day), bytes).unwrap();
+    let (code, report) = ask("signed", &["--exported", "--head", "newer.json"]);
+    assert_eq!((code, &report["export"]["intact"]), (1, &false.into()), "{report:#}");
+    // The ledger itself, cut off behind a kept head, is truncated as ever.
+    let last = newer.split("\"seq\":").nth(1).unwrap().split(',').next().unwrap().parse::<u64>().unwrap();
+    std::fs::remove_file(bench.path(&format!("led/chains/index/{last:020}.json"))).unwrap();
+    let (code, report) = ask("led", &["--head", "newer.json"]);
+    assert_eq!((code, &report["outcome"]), (1, &"truncated".into()), "{report:#}");
+}
+
+/// Nothing is made for an export that is refused, and none goes where the ledger is.
+#[test]
+fn a_refused_export_leaves_nothing() {
+    let bench = Bench::new("simulated");
+    let before = files(&bench.path("led"));
+    for (tool, dir, says) in [
+        ("nosuch", "x1", "registered or observed"),
+        ("search", "led/sub", "lies in the ledger"),
+        ("search", "led/calls/deep/x", "lies in the ledger"),
+        ("search", "led", "lies in the ledger"),
+    ] {
+        let said = bench.run(&["ledger", "export", "led", tool, dir]);
+        assert!(said.code == 2 && said.err.contains(says), "{dir}: {} {}", said.code, said.err);
+        assert!(dir == "led" || !bench.path(dir).exists(), "{dir}");
+    }
+    assert_eq!(before, files(&bench.path("led")));
+    // Two at once into one folder: the second finds the first's claim.
+    let ledger = Ledger::open(&bench.path("led")).unwrap();
+    let target = MemoryStore::default();
+    let mut second = None;
+    export(&ledger, "search", &target, true, &mut |what| {
+        if what.starts_with("days/") && second.is_none() {
+            second = Some(export(&ledger, "search", &target, false, &mut |_| {}));
+        }
+    })
+    .unwrap();
+    let refused = second.unwrap().unwrap_err().to_string();
+    assert!(refused.contains("that somebody writes now"), "{refused}");
+    let alone = MemoryStore::default();
+    export(&ledger, "search", &alone, true, &mut |_| {}).unwrap();
+    assert_eq!(target.list("calls").unwrap(), alone.list("calls").unwrap());
+    assert_eq!(target.get("export.json").unwrap(), alone.get("export.json").unwrap());
 }
 
 fn load(files: &Files) -> MemoryStore {
@@ -488,8 +607,12 @@ impl Store for Dying {
         }
         self.inner.create(path, bytes)
     }
-    fn put(&self, path: &str, _: &Bytes) -> Result<(), StoreError> {
-        panic!("{path}: an export only creates")
+    fn put(&self, path: &str, bytes: &Bytes) -> Result<(), StoreError> {
+        assert_eq!(path, "export.json", "an export only creates, but for its own claim");
+        if self.left.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_err() {
+            return Err(StoreError::Failed { path: path.to_owned(), what: "died".to_owned() });
+        }
+        self.inner.put(path, bytes)
     }
     fn get(&self, path: &str) -> Result<Option<Bytes>, StoreError> {
         self.inner.get(path)
@@ -597,11 +720,16 @@ fn the_guides_script_checks_the_lines() {
     assert_eq!(of_day.lines().count(), days(&of_day) + 1);
     let two = show(&["led", "--jsonl", "--category", "enum_value_removed", "--limit", "2"]);
     assert_eq!(two.lines().count(), 3);
+    let listed = bench.run(&["ledger", "show", "led", "--jsonl", "--category", "?"]);
+    assert!(listed.code == 2 && listed.err.contains("enum_value_removed, "), "{}", listed.err);
     let wrong = bench.run(&["ledger", "show", "led", "--jsonl", "--category", "enum_value_remove"]);
     assert!(wrong.code == 2 && wrong.err.contains("did you mean `enum_value_removed`?"), "{}", wrong.err);
     let summary = show(&["exp"]);
     assert!(summary.contains("an export of `search`") && !summary.contains("\nsend"), "{summary}");
     assert!(show(&["led"]).contains("\nsend"), "{}", show(&["led"]));
+    assert!(show(&["led"]).contains("2026-06-08T02:00:00.000Z"), "read through: {}", show(&["led"]));
+    bench.ok(&["ledger", "init", "young"]);
+    assert!(show(&["young"]).contains("next: `lastcall ledger compact young`"), "{}", show(&["young"]));
 
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/kept.md");
     let guide = std::fs::read_to_string(guide).unwrap();

@@ -121,6 +121,7 @@ fn calls_are_erased_and_the_record_says_so() {
     }
     let nothing = place.ok("ledger erase led --call-id call-3");
     assert!(nothing.contains("nothing of it is in the 3 chunks"), "{nothing}");
+    assert!(nothing.contains("no call of this ledger has 1 call id: call-3"), "{nothing}");
     // The recorder goes on where it stood, and the archive says what it cannot try any more.
     let more = std::fs::read_to_string(place.dir.path().join("calls.jsonl")).unwrap() + &call(20, "x@y.z");
     place.file("calls.jsonl", more);
@@ -136,11 +137,12 @@ fn ids_come_from_a_file_or_standard_input() {
     assert_eq!(done.code, 0, "{}", done.err);
     let done: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&done["calls"], &done["dead"]), (&json!(2), &json!(0)));
+    assert_eq!(done["call_ids_not_found"], json!(["unknown"]));
     let entry = done["control_entries"][0].as_u64().unwrap();
     let text = std::fs::read_to_string(place.dir.path().join(format!("led/chains/control/{entry:020}.json")))
         .unwrap();
     assert!(text.contains("\"ids\":3") && !text.contains("call-1"), "{text}");
-    place.file("ids.txt", "session-2\r\n");
+    place.file("ids.txt", "\u{feff}session-2 \r\n");
     let out = place.ok("ledger erase led --sessions ids.txt --agent nobody");
     assert!(out.contains("2 calls and 0 dead letters"), "{out}");
     let none = place.run("ledger erase led");
@@ -171,10 +173,10 @@ fn files_expire_by_age() {
     assert!(place.ok("ledger verify led").contains("intact, 8 calls expired: "));
     assert!(place.ok("ledger files led --kind calls").is_empty());
     for (line, says) in [
-        ("ledger expire led", "--before"),
+        ("ledger expire led", "--before <DAY>|--older-than <DAYS>"),
         ("ledger expire led --before soon", "no day"),
         ("ledger expire led --older-than 90", "write 90d"),
-        ("ledger expire led --before 2199-01-01", "future"),
+        ("ledger expire led --before 2199-01-01", "by this machine's clock today is "),
     ] {
         let answer = place.run(line);
         assert!(answer.code == 2 && answer.err.contains(says), "{line}: {}", answer.err);
@@ -200,7 +202,8 @@ fn a_redaction_holds_before_anything_is_written() {
         let answer = place.run(line);
         assert!(answer.code == 2 && answer.err.contains(says), "{line}: {}", answer.err);
     }
-    assert_eq!(place.run("ledger redact led calls.jsonl").out, "source `calls.jsonl` is kept whole\n");
+    let none = place.run("ledger redact led calls.jsonl");
+    assert!(none.code == 2 && none.err.contains("no source `calls.jsonl`"), "{}", none.err);
     std::fs::remove_file(place.dir.path().join("led/k")).unwrap_or_default();
     place.ok(&format!("ledger source led calls.jsonl --role tool-calls {rules}"));
     let secret = std::fs::read_to_string(place.dir.path().join("secret.key")).unwrap();
@@ -242,6 +245,110 @@ fn a_redaction_holds_before_anything_is_written() {
     assert!(odd.code == 2 && odd.err.contains("odd.yaml"), "{}", odd.err);
     place.ok("ledger redact led calls.jsonl --none");
     assert_eq!(place.ok("ledger redact led calls.jsonl"), "source `calls.jsonl` is kept whole\n");
+}
+
+/// A key that is given in the place of its file's name is not repeated anywhere.
+#[test]
+fn a_key_is_not_shown_in_a_message() {
+    let place = Place::new();
+    place.ok("ledger keygen head.key");
+    let read = |name: &str| std::fs::read_to_string(place.dir.path().join(name)).unwrap().trim().to_owned();
+    let signing = read("head.key");
+    let redaction = "ab".repeat(32);
+    for line in [
+        format!("ledger compact led --key {signing}"),
+        format!("ledger head led --key {signing}"),
+        format!("ledger verify led --public-key {signing}"),
+        format!("ledger export led search out --key {signing}"),
+        format!("run --ledger led calls.jsonl --redact /arguments/email=hash --redaction-key {redaction}"),
+        format!("run --ledger led calls.jsonl --redaction-key {redaction}"),
+        format!("ledger erase led --session x --redaction-key {redaction}"),
+    ] {
+        let said = place.run(&line);
+        assert_eq!(said.code, 2, "{line}: {}", said.out);
+        let digits = line.split([' ', ':']).next_back().unwrap();
+        assert!(!said.err.contains(&digits[..16]) && said.err.contains("key"), "{line}: {}", said.err);
+    }
+    assert!(!place.dir.path().join(&redaction).exists());
+}
+
+/// With a second key `erase` would find only what one of them hid.
+#[test]
+fn a_ledger_has_one_redaction_key() {
+    let place = Place::new();
+    std::fs::copy(place.dir.path().join("calls.jsonl"), place.dir.path().join("more.jsonl")).unwrap();
+    std::fs::copy(place.dir.path().join("calls.jsonl"), place.dir.path().join("whole.jsonl")).unwrap();
+    let hide = "--redact /envelope/session_id=hash --redaction-key";
+    place.ok(&format!("run --ledger led calls.jsonl {hide} one.key"));
+    place.ok("run --ledger led whole.jsonl");
+    let shown = place.ok("ledger redact led calls.jsonl");
+    let known = shown.split("key ").nth(1).unwrap().split(':').next().unwrap().to_owned();
+    place.file("two.key", format!("{}\n", "5e".repeat(32)));
+    let open = place.run(&format!("run --ledger led more.jsonl {hide} two.key"));
+    assert!(open.code == 2 && open.err.contains("chmod 600 two.key"), "{}", open.err);
+    #[cfg(unix)]
+    std::fs::set_permissions(
+        place.dir.path().join("two.key"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
+    let entries = || std::fs::read_dir(place.dir.path().join("led/chains/control")).unwrap().count();
+    let stood = entries();
+    let refused = |said: &str| {
+        for command in [
+            "run --ledger led more.jsonl",
+            "ledger source led more.jsonl --role tool-calls",
+            "ledger redact led whole.jsonl",
+        ] {
+            for (key, why) in [("two.key", "a ledger has one key"), ("mistyped.key", "none was made")] {
+                let answer = place.run(&format!("{command} {hide} {key}"));
+                assert_eq!(answer.code, 2, "{said}: {command} {key}: {}", answer.out);
+                assert!(answer.err.contains(why) && answer.err.contains(&known), "{command}: {}", answer.err);
+                assert!(!answer.err.contains("bytes differ"), "{}", answer.err);
+            }
+        }
+        assert!(!place.dir.path().join("mistyped.key").exists());
+    };
+    refused("while it holds");
+    let other = place.run("run --ledger led calls.jsonl --redaction-key two.key");
+    assert!(other.code == 2 && other.err.contains(&known), "{}", other.err);
+    assert!(!other.err.contains("differ"), "{}", other.err);
+    for ids in ["--session session-1", "--call-id call-1"] {
+        let erase = place.run(&format!("ledger erase led {ids} --redaction-key two.key"));
+        assert!(erase.code == 2 && erase.err.contains(&known), "{}", erase.err);
+    }
+    assert_eq!(entries(), stood);
+    // One that was taken away again counts too, also where an index entry spares reading it.
+    place.ok("ledger redact led calls.jsonl --none");
+    refused("taken away");
+    let needs = place.run("run --ledger led calls.jsonl");
+    assert!(needs.code == 2 && needs.err.contains("is kept whole again"), "{}", needs.err);
+    place.ok("ledger compact led");
+    refused("folded");
+    place.ok(&format!("run --ledger led more.jsonl {hide} one.key"));
+    let done = place.json("ledger erase led --session session-1 --redaction-key one.key --format json");
+    assert_eq!(done["calls"], 6, "of three sources");
+}
+
+#[test]
+fn given_rules_add_to_those_that_stand() {
+    let place = Place::new();
+    let key = "--redaction-key k";
+    place.ok(&format!("run --ledger led calls.jsonl --redact /arguments/email=hash {key}"));
+    let out = place.ok(&format!(
+        "ledger redact led calls.jsonl --redact /arguments/phone=drop --redact /arguments/email=drop {key}"
+    ));
+    assert!(out.contains("from now on (control entry "), "{out}");
+    assert!(out.ends_with("  /arguments/email=drop (was hash)\n  /arguments/phone=drop (new)\n"), "{out}");
+    let out = place.ok(&format!("ledger redact led calls.jsonl --redact /arguments/phone=drop {key}"));
+    assert!(out.contains("redacted so already"), "{out}");
+    let out = place.ok(&format!("ledger redact led calls.jsonl --redact /arguments/phone=keep {key}"));
+    assert!(out.ends_with("  /arguments/email=drop\ntaken away: /arguments/phone=drop\n"), "{out}");
+    let out = place.ok("ledger redact led calls.jsonl --none");
+    assert!(out.ends_with("taken away: /arguments/email=drop\n"), "{out}");
+    assert_eq!(place.ok("ledger redact led calls.jsonl"), "source `calls.jsonl` is kept whole\n");
+    let none = place.run("ledger redact led cals.jsonl");
+    assert!(none.code == 2 && none.err.contains("it has calls.jsonl"), "{}", none.err);
 }
 
 #[test]

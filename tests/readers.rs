@@ -79,6 +79,28 @@ fn daily(lines: Vec<Value>) -> Daily {
         .collect()
 }
 
+/// A list that is empty, and a question that is none, get a sentence and no traceback.
+#[test]
+fn readers_say_what_is_missing() {
+    let Some(python) = environment(READERS, "DuckDB and Polars do not read the ledger") else { return };
+    for reader in ["daily_d_duckdb.py", "daily_d_polars.py"] {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/readers").join(reader);
+        for (args, says) in [
+            (&[][..], "results, days or commitments"),
+            (&["weeks"], "results, days or commitments"),
+            (&["days"], "the list of days is empty"),
+            (&["results"], "the list of results is empty"),
+            (&["commitments", "/dev/null"], "takes two files"),
+            (&["commitments", "/dev/null", "/dev/null"], "the list of calls is empty"),
+        ] {
+            let done = Command::new(&python).arg(&script).args(args).stdin(Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(!done.status.success() && said.contains(says), "{reader} {args:?}: {said}");
+            assert!(!said.contains("Traceback"), "{said}");
+        }
+    }
+}
+
 /// The demo's calls, some of them twice, and some again with arguments that the candidate refuses.
 fn repeated(calls: &str) -> String {
     let mut lines = Vec::new();

@@ -121,7 +121,14 @@ fn a_head_is_signed_once_and_held_against_the_key() {
     assert!(text.contains("whose that is only --public-key can say"), "{text}");
     let other = s.run(&["ledger", "verify", "led", "--public-key", "other.key.pub"]);
     assert!(other.code == 3 && other.out.contains("made with another key"), "{}", other.out);
-    s.refused(&["ledger", "head", "led", "--key", "other.key"], &["signed already", "never replaced"]);
+    let command = "`lastcall ledger compact led --key FILE`";
+    s.refused(
+        &["ledger", "head", "led", "--key", "other.key"],
+        &["signed already", "never replaced", command],
+    );
+    // A key that gave way to another: both are given, and one of them has to fit.
+    let both = ["--public-key", "other.key.pub", "--public-key", "head.key.pub"];
+    s.ok(&[&["ledger", "verify", "led"], &both[..]].concat());
 
     // A signature that was announced and is taken away shows without any key.
     s.source("b.jsonl");
@@ -156,6 +163,18 @@ fn heads_that_were_kept_hold_the_ledger_to_its_past() {
         "{text}"
     );
 
+    // One a line, in either form; and what `compact` prints is a head too.
+    let first = std::fs::read_to_string(s.path("first")).unwrap();
+    let second = std::fs::read_to_string(s.path("second.json")).unwrap();
+    std::fs::write(s.path("all"), format!("{first}\n{second}")).unwrap();
+    let text = s.ok(&["ledger", "verify", "led", "--head", "all"]);
+    assert!(text.contains("2 heads that were kept elsewhere"), "{text}");
+    keep("compacted.json", &["ledger", "compact", "led", "--format", "json"]);
+    let compacted: Value = serde_json::from_slice(&std::fs::read(s.path("compacted.json")).unwrap()).unwrap();
+    let kept: Value = serde_json::from_str(&second).unwrap();
+    assert!(compacted["head"] == kept["head"] && compacted["seq"] == kept["seq"], "{compacted}");
+    s.ok(&["ledger", "verify", "led", "--head", "compacted.json"]);
+
     // Cut off with all signatures: the first head still stands, the second does not.
     for name in ["00000000000000000001.json", "00000000000000000001.sig"] {
         std::fs::remove_file(s.path("led/chains/index").join(name)).unwrap();
@@ -181,10 +200,58 @@ fn heads_that_were_kept_hold_the_ledger_to_its_past() {
     with(&kept);
     s.refused(&odd, &["of another ledger"]);
     std::fs::write(s.path("odd.json"), "no head").unwrap();
-    s.refused(&odd, &["64 hex digits"]);
+    s.refused(&odd, &["line 1 of the file is no head", "64 hex digits"]);
+    std::fs::write(s.path("odd.json"), "\n").unwrap();
+    s.refused(&odd, &["the file is empty"]);
+    s.refused(&["ledger", "verify", "led", "--head", "nowhere"], &["no such file"]);
+    s.refused(&["ledger", "verify", "led", "--head", "/dev/zero"], &["no regular file"]);
     s.ok(&["ledger", "keygen", "other.key"]);
     let other = ["ledger", "verify", "led", "--head", "second.json", "--public-key", "other.key.pub"];
     s.refused(&other, &["was kept with a signature of the key"]);
+}
+
+#[test]
+fn a_key_is_made_outside_of_ledgers_and_whole_or_not_at_all() {
+    let s = Setup::new();
+    s.refused(&["ledger", "keygen", "led/k"], &["lies in the ledger", "elsewhere"]);
+    s.refused(&["ledger", "keygen", "led/calls/../k"], &["cannot write"]);
+    s.refused(&["ledger", "keygen", "s3://bucket/k"], &["never in a bucket"]);
+    std::fs::create_dir(s.path("k.pub")).unwrap();
+    s.refused(&["ledger", "keygen", "k"], &["k.pub stands there already"]);
+    assert!(!s.path("k").exists() && !s.path("led/k").exists());
+}
+
+/// The guide's own check of a signature, with nothing of ours.
+#[test]
+fn the_guide_checks_a_signature_with_openssl() {
+    let s = Setup::new();
+    s.ok(&["ledger", "compact", "led", "--key", "head.key"]);
+    std::fs::write(s.path("kept.json"), s.ok(&["ledger", "head", "led", "--format", "json"])).unwrap();
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/kept.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let script =
+        guide.split("```sh\n").find(|block| block.contains("openssl")).unwrap().split("```").next().unwrap();
+    let check = || {
+        let done = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(script)
+            .current_dir(s.dir.path())
+            .output()
+            .unwrap();
+        let said =
+            String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+        (done.status.success(), said)
+    };
+    let (whole, said) = check();
+    if said.contains("not found") {
+        println!("SKIPPED: no openssl or python3 here: {said}");
+        return;
+    }
+    assert!(whole && said.contains("Verified Successfully"), "{said}");
+    let kept = std::fs::read_to_string(s.path("kept.json")).unwrap();
+    std::fs::write(s.path("kept.json"), kept.replacen("\"seq\":0", "\"seq\":1", 1)).unwrap();
+    let (whole, said) = check();
+    assert!(!whole, "{said}");
 }
 
 fn record(ledger: &Ledger, path: &Path, from: u32, to: u32) {

@@ -135,10 +135,10 @@ fn rich() -> &'static Rich {
 
 impl Rich {
     fn with_key(&self) -> Asked {
-        Asked { heads: Vec::new(), key: Some(self.key) }
+        Asked { keys: vec![self.key], ..Asked::default() }
     }
     fn with_head(&self) -> Asked {
-        Asked { heads: vec![self.head.clone()], key: None }
+        Asked { heads: vec![self.head.clone()], ..Asked::default() }
     }
 }
 
@@ -351,7 +351,7 @@ fn what_came_after_the_newest_head_is_said_to_be_open() {
     for changes in
         [Changes::from([(tail.clone(), Some(entry.into()))]), Changes::from([(tail.clone(), None)])]
     {
-        let asked = Asked { heads: vec![rich.head.clone()], key: Some(rich.key) };
+        let asked = Asked { heads: vec![rich.head.clone()], keys: vec![rich.key], ..Asked::default() };
         let report = verified(&files, changes, &asked).unwrap();
         assert_eq!(report.outcome, Outcome::Intact, "{:?}", report.findings);
         assert!(report.not_excluded.contains("Of what came after them"), "{}", report.not_excluded);

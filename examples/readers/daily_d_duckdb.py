@@ -4,7 +4,7 @@
     lastcall ledger files led --kind days | python daily_d_duckdb.py days
     python daily_d_duckdb.py commitments <(lastcall ledger files led --kind calls) <(lastcall ledger files led --kind results)
 
-Prints JSON Lines. Columns and rules: schemas/parquet.md. Needs: pip install duckdb
+Prints JSON Lines. Of an export take --kind days. Columns and rules: schemas/parquet.md. Needs: pip install duckdb
 """
 
 import json
@@ -49,10 +49,10 @@ from read_parquet($calls) c join read_parquet($results) r using ("partition", "o
 
 def main(what, *lists):
     if what == "commitments":
-        calls, results = (open(name).read().split("\n")[:-1] for name in lists)
+        calls, results = (files(open(name).read(), kind) for name, kind in zip(lists, ("calls", "results")))
         answer = duckdb.execute(COMMITMENTS, {"calls": calls, "results": results})
     else:
-        answer = duckdb.execute({"results": RESULTS, "days": DAYS}[what], {"files": sys.stdin.read().split("\n")[:-1]})
+        answer = duckdb.execute({"results": RESULTS, "days": DAYS}[what], {"files": files(sys.stdin.read(), what)})
     names = [column[0] for column in answer.description]
     for row in answer.fetchall():
         line = dict(zip(names, row))
@@ -61,4 +61,17 @@ def main(what, *lists):
         print(json.dumps(line))
 
 
+def files(text, what):
+    """The files of a list, one a line; without any there is nothing to read."""
+    listed = [line for line in text.splitlines() if line]
+    if not listed:
+        sys.exit(f"the list of {what} is empty: `lastcall ledger files LEDGER --kind {what}` prints one. Before the first "
+                 "`lastcall ledger compact` there are no days; an export has days, and calls if it was made with them")
+    return listed
+
+
+if len(sys.argv) < 2 or sys.argv[1] not in ("results", "days", "commitments"):
+    sys.exit("what is to be computed? results, days or commitments:\n" + __doc__)
+if (sys.argv[1] == "commitments") != (len(sys.argv) == 4):
+    sys.exit("`commitments` takes two files with lists, of calls and of results; the others read a list on standard input")
 main(*sys.argv[1:])

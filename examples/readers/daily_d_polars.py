@@ -4,7 +4,7 @@
     lastcall ledger files led --kind days | python daily_d_polars.py days
     python daily_d_polars.py commitments <(lastcall ledger files led --kind calls) <(lastcall ledger files led --kind results)
 
-Prints JSON Lines. Columns and rules: schemas/parquet.md. Needs: pip install polars
+Prints JSON Lines. Of an export take --kind days. Columns and rules: schemas/parquet.md. Needs: pip install polars
 """
 
 import hashlib
@@ -60,12 +60,26 @@ def commitments(calls, results):
 
 
 def main(what, *lists):
+    kinds = ("calls", "results") if lists else (what,)
     names = [open(name).read() for name in lists] or [sys.stdin.read()]
-    names = [text.split("\n")[:-1] for text in names]
+    names = [files(text, kind) for text, kind in zip(names, kinds)]
     for line in {"results": results, "days": days, "commitments": commitments}[what](*names):
         if "compared" in line:
             line["d"] = line["disagreed"] / line["compared"] if line["compared"] else None
         print(json.dumps(line))
 
 
+def files(text, what):
+    """The files of a list, one a line; without any there is nothing to read."""
+    listed = [line for line in text.splitlines() if line]
+    if not listed:
+        sys.exit(f"the list of {what} is empty: `lastcall ledger files LEDGER --kind {what}` prints one. Before the first "
+                 "`lastcall ledger compact` there are no days; an export has days, and calls if it was made with them")
+    return listed
+
+
+if len(sys.argv) < 2 or sys.argv[1] not in ("results", "days", "commitments"):
+    sys.exit("what is to be computed? results, days or commitments:\n" + __doc__)
+if (sys.argv[1] == "commitments") != (len(sys.argv) == 4):
+    sys.exit("`commitments` takes two files with lists, of calls and of results; the others read a list on standard input")
 main(*sys.argv[1:])

@@ -189,6 +189,13 @@ fn every_command_does_over_a_bucket_what_it_does_on_a_disk() {
         assert!(bench.run(to, &["run", "calls.jsonl", "--source", "x"]).err.contains("is an export of"));
     }
 
+    for to in ["s3://books/team/led/x", "s3://books/team", "s3://books"] {
+        let said = bench.run(bucket, &["ledger", "export", bucket, "search", to]);
+        assert!(said.code == 2 && said.err.contains("lies in the ledger"), "{to}: {}", said.err);
+    }
+    let filled = bench.run(bucket, &["ledger", "export", bucket, "search", "s3://books/export/days"]);
+    assert!(filled.code == 2 && filled.err.contains("something stands there"), "{}", filled.err);
+
     // Another prefix of the bucket is no ledger, and nothing was written there.
     let other = bench.run("s3://books/team", &["status"]);
     assert!(other.code != 0 && other.err.contains("s3://books/team is not a ledger"), "{}", other.err);

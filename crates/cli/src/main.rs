@@ -37,7 +37,7 @@ enum Command {
     Contract(cmd::contract::Args),
     /// Which tools, cases and toolsets a change of the registry touches.
     Affected(cmd::affected::Args),
-    /// The ledger: init, source, redact, verify, compact, head, files, erase, expire, gc.
+    /// The ledger: init, source, redact, verify, compact, keygen, head, export, show, files, erase, expire, gc.
     Ledger(cmd::ledger::Args),
     /// The rule: observe, register, show, plant.
     Plan(cmd::plan::Args),

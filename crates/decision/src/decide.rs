@@ -201,7 +201,7 @@ fn unbalanced(days: &BTreeMap<Day, DayCounts>) -> Vec<Problem> {
             result: CheckResult::Error,
             reason: ReasonCode::Unbalanced,
             text: format!("{day} has {} calls, and its results sum to {}.", c.calls, c.accounted()),
-            next: Some("lastcall ledger verify --ledger DIR".to_owned()),
+            next: Some("lastcall ledger verify DIR".to_owned()),
         })
         .collect()
 }

@@ -59,12 +59,7 @@ fn window(days: &[(u64, u64, u64)]) -> WindowInput {
 }
 
 fn problem(result: CheckResult, reason: ReasonCode, text: &str) -> Problem {
-    Problem {
-        result,
-        reason,
-        text: text.to_owned(),
-        next: Some("lastcall ledger verify --ledger DIR".to_owned()),
-    }
+    Problem { result, reason, text: text.to_owned(), next: Some("lastcall ledger verify DIR".to_owned()) }
 }
 
 fn scenarios() -> Vec<(&'static str, Verdict)> {

@@ -19,7 +19,6 @@ use crate::export::{self, Mark, Sealed};
 use crate::index::{self, Folded, IndexBody};
 use crate::names::{self, Chain};
 use crate::position::Partition;
-use crate::redaction::Redaction;
 use crate::rows::{CallRow, DeadRow, ResultRow};
 use crate::state::ControlState;
 use crate::store::{self, LocalStore, Location, Store};
@@ -377,34 +376,6 @@ impl Ledger {
             }
         }
         Err(LedgerError::Contended("control".to_owned()).into())
-    }
-
-    /// Fixes what of a source's records is not kept from now on; `None`: everything is. Answers the control entry, and
-    /// nothing where it already stands so. Recorders close their chunk and go on under the new rules.
-    pub fn redact(&self, source: &str, redaction: Option<Redaction>) -> Result<Option<u64>, LedgerError> {
-        enum Stop {
-            Same,
-            Ledger(LedgerError),
-        }
-        impl From<LedgerError> for Stop {
-            fn from(error: LedgerError) -> Self {
-                Self::Ledger(error)
-            }
-        }
-        let done = self.append_control_with(|state| {
-            if state.redactions.get(source) == redaction.as_ref() {
-                return Err(Stop::Same);
-            }
-            if let (Some(redaction), Some(info)) = (&redaction, state.sources.get(source)) {
-                redaction.check(info.preset)?;
-            }
-            Ok(Control::Redact { source: source.to_owned(), redaction: redaction.clone() })
-        });
-        match done {
-            Ok((seq, _)) => Ok(Some(seq)),
-            Err(Stop::Same) => Ok(None),
-            Err(Stop::Ledger(error)) => Err(error),
-        }
     }
 
     /// Stores an object under its digest; storing it again changes nothing.

@@ -1,12 +1,16 @@
 //! What of a source's records is not kept: rules that stand in the control chain and are applied before anything is
 //! written. The types and their checks; `record` applies them.
 
+mod hold;
+
 use std::fmt;
 
 use lastcall_event::{Place, Preset};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LedgerError;
+
+pub use hold::Redacted;
 
 /// The most rules of one source.
 const MAX_RULES: usize = 256;
@@ -106,6 +110,18 @@ impl RedactionRule {
             return Err(shape());
         }
         Ok(Self { tool, pointer: pointer.to_owned(), action })
+    }
+
+    /// Whether it is about the same place as another rule.
+    pub fn same_place(&self, other: &Self) -> bool {
+        self.tool == other.tool && self.pointer == other.pointer
+    }
+
+    /// Whether what it names may hold, or be, what another rule names.
+    fn reaches(&self, other: &Self) -> bool {
+        let (Ok(wide), Ok(narrow)) = (self.steps(), other.steps()) else { return true };
+        let fits = |(a, b): (&Step, &Step)| *a == Step::Any || *b == Step::Any || a == b;
+        wide.len() <= narrow.len() && wide.iter().zip(&narrow).all(fits)
     }
 
     /// The steps of its pointer.
@@ -230,6 +246,23 @@ impl Redaction {
         self.rules.iter().try_for_each(|rule| rule.check(preset))
     }
 
+    /// These rules with others over them: one with the same tool and pointer takes the place of what stood there. A
+    /// `keep` stays only where something wider would hide the value. `None`: nothing is hidden any more.
+    pub fn with(current: Option<&Self>, given: &Self) -> Option<Self> {
+        let mut rules = current.map(|c| c.rules.clone()).unwrap_or_default();
+        for rule in &given.rules {
+            match rules.iter_mut().find(|r| r.same_place(rule)) {
+                Some(stood) => stood.action = rule.action,
+                None => rules.push(rule.clone()),
+            }
+        }
+        let hiding: Vec<RedactionRule> =
+            rules.iter().filter(|r| r.action != Treatment::Keep).cloned().collect();
+        rules.retain(|r| r.action != Treatment::Keep || hiding.iter().any(|wide| wide.reaches(r)));
+        let redaction = Self { rules, key: given.key.clone() };
+        redaction.redacts().then_some(redaction)
+    }
+
     /// Whether anything at all is hashed or left out.
     pub fn redacts(&self) -> bool {
         self.rules.iter().any(|rule| rule.action != Treatment::Keep)
@@ -254,6 +287,33 @@ mod tests {
         }
         for text in ["/arguments/email", "arguments=hash", "/a=mask", ":/a=hash", "t:a=hash", "=hash"] {
             assert!(RedactionRule::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rules_add_to_those_that_stand_and_override_them() {
+        let redaction = |rules: &[&str]| Redaction {
+            rules: rules.iter().map(|r| RedactionRule::parse(r).unwrap()).collect(),
+            key: "k".to_owned(),
+        };
+        let after = |stood: &[&str], given: &[&str]| -> Vec<String> {
+            let stood = (!stood.is_empty()).then(|| redaction(stood));
+            let after = Redaction::with(stood.as_ref(), &redaction(given));
+            after.map(|r| r.rules.iter().map(ToString::to_string).collect()).unwrap_or_default()
+        };
+        let stood = ["/arguments/email=hash", "/arguments/phone=drop"];
+        assert_eq!(after(&[], &stood), stood);
+        assert_eq!(after(&stood, &["/arguments/zip=drop"]).len(), 3);
+        assert_eq!(
+            after(&stood, &["/arguments/email=drop"]),
+            ["/arguments/email=drop", "/arguments/phone=drop"]
+        );
+        assert_eq!(after(&stood, &["/arguments/email=keep"]), ["/arguments/phone=drop"]);
+        assert_eq!(after(&stood, &["t:/arguments/email=drop"]).len(), 3);
+        assert!(after(&stood, &["/arguments/email=keep", "/arguments/phone=keep"]).is_empty());
+        // What a wider rule would hide stays kept by name.
+        for wide in ["/arguments/*=drop", "/arguments=hash"] {
+            assert_eq!(after(&[wide, stood[0]], &["/arguments/email=keep"]), [wide, "/arguments/email=keep"]);
         }
     }
 

@@ -63,7 +63,7 @@ impl KeptHead {
     ///
     /// # Errors
     /// It is of another ledger, or its signature is none of it, or not with this key.
-    pub fn check(&self, ledger_id: &str, key: Option<&PublicKey>) -> Result<(), String> {
+    pub fn check(&self, ledger_id: &str, keys: &[PublicKey]) -> Result<(), String> {
         if self.ledger.as_ref().is_some_and(|id| id != ledger_id) {
             return Err(format!("the head {} was kept of another ledger: it names another id", self.head));
         }
@@ -80,15 +80,17 @@ impl KeptHead {
                 self.head
             ));
         }
-        match key {
-            Some(key) if *key != signature.public_key => Err(format!(
-                "the head {} was kept with a signature of the key {}, and not of {}",
-                self.head,
-                signature.public_key.fingerprint(),
-                key.fingerprint()
-            )),
-            _ => Ok(()),
+        if keys.is_empty() || keys.contains(&signature.public_key) {
+            return Ok(());
         }
+        let given: Vec<String> = keys.iter().map(PublicKey::fingerprint).collect();
+        Err(format!(
+            "the head {} was kept with a signature of the key {}, and not of {}; if that key gave way to another, give both: \
+             --public-key may be repeated",
+            self.head,
+            signature.public_key.fingerprint(),
+            given.join(" or ")
+        ))
     }
 }
 
@@ -295,8 +297,9 @@ fn put(ledger: &Ledger, key: &SigningKey, head: &Read<IndexBody>) -> Result<Head
     if there.public_key != key.public() && there.signs(&ledger.meta().id, seq, &head.digest) {
         return Err(LedgerError::Refused(format!(
             "index entry {seq} is signed already, with the key {}, and a signature is never replaced; the next index \
-             entry can be signed with yours: `lastcall ledger compact --key FILE` once something new was recorded",
-            there.public_key.fingerprint()
+             entry can be signed with yours: `lastcall ledger compact {} --key FILE` once something new was recorded",
+            there.public_key.fingerprint(),
+            ledger.place()
         )));
     }
     Err(LedgerError::altered(&path, "it is not a signature of its index entry"))

@@ -323,6 +323,9 @@ impl<'a> Run<'a> {
         let mut control = ledger.control_since(head.as_ref())?;
         let known =
             head.and_then(|head| head.entry.body.partition(name, Partition(0)).map(PartitionEnd::from));
+        if let Some(key) = &options.key {
+            ledger.check_redaction_key(&control, &key.fingerprint())?;
+        }
         let registered_now = !control.sources.contains_key(name);
         if registered_now {
             ledger.check_sources(&control)?;
@@ -451,11 +454,15 @@ impl<'a> Run<'a> {
         let hash = match (hidden, &self.options.key) {
             (false, _) => lines.prefix().map(|hash| format!("{hash:032x}")),
             (true, Some(key)) => lines.prefix().map(|hash| key.of_hash(hash)),
-            (true, None) => return Err(self.needs_key()),
+            (true, None) => return Err(self.needs_key_once()),
         };
         match recorded {
             Some(recorded) if next.0 > 0 && hash.as_ref() != Some(recorded) => {
-                Err(replaced(format!("its first {} bytes differ", next.0)))
+                let mut what = format!("its first {} bytes differ", next.0);
+                if hidden && self.ledger.redaction_keys()?.len() > 1 {
+                    what.push_str(", or their hash was made with another of this ledger's keys");
+                }
+                Err(replaced(what))
             }
             _ => Ok(()),
         }
@@ -473,6 +480,16 @@ impl<'a> Run<'a> {
             (Some(redaction), Some(key)) => Ok(Redactor::new(redaction, self.info.preset, key.clone())?),
             (Some(_), None) => Err(self.needs_key()),
         }
+    }
+
+    /// Everything is kept again, but what stands of the file was hashed while it was not.
+    fn needs_key_once(&self) -> RunError {
+        RunError::Source(format!(
+            "source `{}` is kept whole again, but what was recorded of it before was not: the hash by which its file is \
+             recognized was made with the redaction key. Name the key's file once more with --redaction-key or \
+             LASTCALL_REDACTION_KEY",
+            self.info.name
+        ))
     }
 
     fn needs_key(&self) -> RunError {

@@ -188,7 +188,7 @@ fn error() -> WindowInput {
         reason: ReasonCode::RecordAltered,
         text: "The entry chains/calls/0/00000000000000000061.json is not the one that its successor names."
             .to_owned(),
-        next: Some("lastcall ledger verify --ledger DIR".to_owned()),
+        next: Some("lastcall ledger verify DIR".to_owned()),
     }];
     out
 }

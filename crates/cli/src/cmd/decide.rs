@@ -124,6 +124,12 @@ pub fn decide_all(ledger: Ledger) -> anyhow::Result<Vec<Verdict>> {
     Ok(verdicts)
 }
 
+/// Commands with the ledger's place. A verdict document says DIR: it is the same wherever the ledger lies.
+pub fn here(text: &str, place: &str) -> String {
+    text.replace("--ledger DIR", &format!("--ledger {place}"))
+        .replace("ledger verify DIR", &format!("ledger verify {place}"))
+}
+
 /// The exit code of an answer.
 pub fn exit(answer: Answer) -> Exit {
     match answer {
@@ -142,9 +148,10 @@ fn chosen(record: &Record, args: &Args) -> anyhow::Result<Vec<Subject>> {
         let found: Vec<Subject> = all.into_iter().filter(fits).collect();
         if found.is_empty() {
             bail!(
-                "{} has no registered or observed tool{}; begin with `lastcall plan observe OLD NEW`",
+                "{} has no registered or observed tool{}; begin with `lastcall plan observe OLD NEW --ledger {}`",
                 record.ledger.place(),
-                args.cohort.as_ref().map_or_else(String::new, |c| format!(" of cohort `{c}`"))
+                args.cohort.as_ref().map_or_else(String::new, |c| format!(" of cohort `{c}`")),
+                args.ledger.display()
             );
         }
         return Ok(found);
@@ -194,13 +201,16 @@ fn append(record: &Record, verdict: &Verdict) -> anyhow::Result<()> {
 
 fn print(args: &Args, verdicts: &[Verdict]) -> anyhow::Result<()> {
     let one = if args.all { None } else { verdicts.first() };
-    let text = |style| match one {
-        Some(v) => verdict_text(v, args.explain, style),
-        None if args.explain => {
-            let each: Vec<String> = verdicts.iter().map(|v| verdict_text(v, true, style)).collect();
-            format!("{}\n{}", fleet_text(verdicts, style), each.join("\n\n"))
-        }
-        None => fleet_text(verdicts, style),
+    let text = |style| {
+        let text = match one {
+            Some(v) => verdict_text(v, args.explain, style),
+            None if args.explain => {
+                let each: Vec<String> = verdicts.iter().map(|v| verdict_text(v, true, style)).collect();
+                format!("{}\n{}", fleet_text(verdicts, style), each.join("\n\n"))
+            }
+            None => fleet_text(verdicts, style),
+        };
+        here(&text, &args.ledger.display().to_string())
     };
     let document = match args.format {
         Format::Text => None,

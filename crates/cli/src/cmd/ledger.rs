@@ -6,6 +6,7 @@ mod erase;
 mod export;
 mod files;
 mod gc;
+mod key_file;
 pub mod redaction;
 mod show;
 mod sign;
@@ -28,7 +29,9 @@ use crate::ui::{Exit, with_exit};
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: lastcall ledger init ledger && lastcall run --ledger ledger calls.jsonl && \
-    lastcall ledger verify ledger"
+    lastcall ledger verify ledger\n\n\
+    <DIR> is the ledger, a folder or s3://BUCKET/PREFIX, and the first argument of each; LASTCALL_LEDGER is for `run`,\n\
+    `plan`, `decide`, `status` and `try`. verify, head, show, files and decide take an export too."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -75,16 +78,18 @@ enum Command {
     /// Show or change what of a source's records is not kept.
     #[command(
         after_help = "Example: lastcall ledger redact ledger orders.jsonl --redact /arguments/email=hash \
-        --redaction-key redaction.key\n\nWithout a rule it shows the rules that hold."
+        --redaction-key redaction.key\n\nWithout a rule it shows the rules that hold. Given rules add to them; one with the \
+        same tool and pointer\ntakes the place of the one that stood there, and =keep takes it away. The rules that then hold \
+        are printed."
     )]
     Redact {
-        /// The ledger.
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// The source's name.
         source: String,
         #[command(flatten)]
         redaction: RedactionArgs,
-        /// Keep everything again.
+        /// Take every rule away: everything is kept again.
         #[arg(long)]
         none: bool,
     },
@@ -96,7 +101,7 @@ enum Command {
         nothing.\n\n\
         Signed: lastcall ledger compact ledger --key head.key")]
     Compact {
-        /// The ledger.
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// Sign the newest index entry with this key (see `keygen`).
         #[arg(long, value_name = "FILE")]
@@ -112,7 +117,7 @@ enum Command {
         Keep FILE where the ledger's owners cannot read it, and FILE.pub where they cannot write."
     )]
     Keygen {
-        /// Where the private key is written; nothing must stand there.
+        /// Where the private key is written, outside of every ledger; nothing must stand there.
         file: PathBuf,
     },
     /// Print the head: the digest of the newest index entry, to be kept elsewhere.
@@ -143,7 +148,7 @@ enum Command {
     #[command(after_help = "Example: lastcall ledger gc ledger\n\n\
         Removed is what an erasure or an expiry superseded, and what no entry names and none can name any more.")]
     Gc {
-        /// The ledger.
+        /// The ledger: a folder, or s3://BUCKET/PREFIX.
         dir: PathBuf,
         /// Remove it.
         #[arg(long)]

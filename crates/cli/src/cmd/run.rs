@@ -119,7 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let summary = done.map_err(failed)?;
     match args.format {
         Format::Json => println!("{}", serde_json::to_string_pretty(&as_json(&summary))?),
-        Format::Text => eprint!("{}", as_text(&summary)),
+        Format::Text => eprint!("{}", as_text(&summary, ledger.place())),
     }
     Ok(Exit::Yes)
 }
@@ -160,7 +160,7 @@ fn as_json(summary: &Summary) -> Value {
 /// Tools that are listed one by one.
 const LISTED: usize = 20;
 
-fn as_text(summary: &Summary) -> String {
+fn as_text(summary: &Summary, place: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     let b = &summary.balance;
@@ -187,7 +187,7 @@ fn as_text(summary: &Summary) -> String {
             if summary.chunks == 1 { "" } else { "s" }
         );
         for (code, n) in &summary.dead_reasons {
-            let _ = writeln!(out, "  dead: {n} {code} (lastcall ledger files DIR --kind dead)");
+            let _ = writeln!(out, "  dead: {n} {code} (lastcall ledger files {place} --kind dead)");
         }
         if let Some(first) = &summary.first_dead {
             let _ = writeln!(out, "  the first: {}", lastcall_report::plain(first));

@@ -8,7 +8,7 @@ use lastcall_ledger::window::{Record, Subject};
 use lastcall_report::{to_json, verdict_text};
 use serde::Serialize;
 
-use super::decide::{answers, subject};
+use super::decide::{answers, here, subject};
 use super::ledger::open;
 use crate::ui::{Exit, style, with_exit};
 
@@ -16,7 +16,7 @@ use crate::ui::{Exit, style, with_exit};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  lastcall status --ledger ledger\n  lastcall status search --ledger ledger\n\n\
-    It exits 0 whatever the tools' verdicts are; `lastcall decide` says them by its exit code."
+    It exits 0 whatever the tools' verdicts are, but 4 where one is ERROR; `lastcall decide` says them by its exit code."
 )]
 pub struct Args {
     /// One tool in full; without it every tool on one line.
@@ -81,12 +81,13 @@ fn fleet(record: &Record, all: &[Subject], format: Format) -> anyhow::Result<Exi
                 counts = DayCounts::default();
                 input.days.values().for_each(|d| counts.add(d));
             }
-            line(s, &verdict, &counts)
+            line(s, &verdict, &counts, record.ledger.place())
         })
         .collect();
+    let exit = exit(lines.iter().map(|line| line.verdict));
     if format == Format::Json {
         print!("{}", to_json(&lines)?);
-        return Ok(Exit::Yes);
+        return Ok(exit);
     }
     if lines.is_empty() {
         println!("no tool is observed yet");
@@ -94,18 +95,23 @@ fn fleet(record: &Record, all: &[Subject], format: Format) -> anyhow::Result<Exi
         return Ok(Exit::Yes);
     }
     print!("{}", table(&lines));
-    Ok(Exit::Yes)
+    Ok(exit)
 }
 
-fn line(s: &Subject, v: &Verdict, counts: &DayCounts) -> Line {
+/// Verdicts are for `decide` to say; that one could not be computed, or the record was altered, is said by both.
+fn exit(mut verdicts: impl Iterator<Item = Answer>) -> Exit {
+    if verdicts.any(|verdict| verdict == Answer::Error) { Exit::Error } else { Exit::Yes }
+}
+
+fn line(s: &Subject, v: &Verdict, counts: &DayCounts, place: &str) -> Line {
     let phase = match &s.registration {
         None => "observed",
         Some(r) if r.end.is_some() => "ended",
         Some(_) => "scored",
     };
     let next = match v.verdict {
-        Answer::Ready => format!("lastcall decide {}", s.tool_id),
-        _ => v.next.clone().unwrap_or_default(),
+        Answer::Ready => format!("lastcall decide {} --ledger {place}", s.tool_id),
+        _ => here(v.next.as_deref().unwrap_or_default(), place),
     };
     let open = v.window.as_ref().and_then(|w| w.open_because.clone());
     Line {
@@ -160,11 +166,12 @@ fn cut(text: &str) -> String {
 fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
     let verdicts = answers(record, std::slice::from_ref(s), Question::Cutover)?;
     let Some(verdict) = verdicts.first() else { return Ok(Exit::Yes) };
+    let exit = exit(std::iter::once(verdict.verdict));
     if format == Format::Json {
         print!("{}", to_json(verdict)?);
-        return Ok(Exit::Yes);
+        return Ok(exit);
     }
-    print!("{}", verdict_text(verdict, true, style()));
+    print!("{}", here(&verdict_text(verdict, true, style()), record.ledger.place()));
     let style = style();
     println!("\n{}", style.bold("Sources"));
     for source in record.control.sources.values() {
@@ -178,5 +185,5 @@ fn one(record: &Record, s: &Subject, format: Format) -> anyhow::Result<Exit> {
     if let Some(why) = verdict.window.as_ref().and_then(|w| w.open_because.as_ref()) {
         println!("\n{}\n  {why}", style.bold("The next day is open because"));
     }
-    Ok(Exit::Yes)
+    Ok(exit)
 }

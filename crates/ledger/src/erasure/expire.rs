@@ -68,9 +68,12 @@ pub fn expire(ledger: &Ledger, expiry: &Expiry) -> Result<Expired, LedgerError> 
     if let Some(now) = ledger.now()?
         && expiry.before > now.day()
     {
+        let whose = if ledger.is_simulated() { "the ledger's own clock" } else { "this machine's clock" };
         let what = format!(
-            "{} lies in the future: what is recorded today has not passed any retention",
-            expiry.before
+            "{} lies in the future: by {whose} today is {}, UTC, which is the latest day that can be given; what is recorded \
+             today has not passed any retention",
+            expiry.before,
+            now.day()
         );
         return Err(LedgerError::Refused(what));
     }

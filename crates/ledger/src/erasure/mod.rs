@@ -6,7 +6,7 @@ mod request;
 mod rewrite;
 mod select;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use expire::{Expired, Expiry, KeptFile, expire};
@@ -112,6 +112,7 @@ pub struct Superseded {
     by_path: HashMap<String, Step>,
     twice: Vec<(u64, String)>,
     hides_ids: bool,
+    keys: BTreeSet<String>,
 }
 
 impl Superseded {
@@ -128,6 +129,7 @@ impl Superseded {
                 self.step(Step { seq, old, new: None, erased: file.rows, tools, expired: true });
             }),
             Control::Redact { redaction: Some(redaction), .. } => {
+                self.keys.insert(redaction.key.clone());
                 self.hides_ids |= redaction
                     .rules
                     .iter()
@@ -149,6 +151,11 @@ impl Superseded {
     /// Whether some source at some time had hashes in the place of ids by which erasures are asked for.
     pub fn hides_ids(&self) -> bool {
         self.hides_ids
+    }
+
+    /// Fingerprints of the keys that some source's hashes were ever made with.
+    pub fn keys(&self) -> &BTreeSet<String> {
+        &self.keys
     }
 
     /// The control entry that superseded a file, and what stands in its place.

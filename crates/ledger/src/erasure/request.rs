@@ -63,6 +63,8 @@ pub struct Erased {
     pub expired: u64,
     /// Dead letters that stand.
     pub dead: u64,
+    /// Call ids that were asked for and that no call has.
+    pub unknown: Vec<String>,
 }
 
 impl Erased {
@@ -119,6 +121,8 @@ pub fn erase(ledger: &Ledger, request: &Request) -> Result<Erased, LedgerError> 
     }
     work.objects()?;
     work.unnamed()?;
+    work.done.unknown =
+        selection.call_ids.iter().filter(|id| !work.call_ids.contains(*id)).cloned().collect();
     Ok(work.done)
 }
 
@@ -286,7 +290,17 @@ impl Work<'_> {
 
     /// Objects that name one of the ids.
     fn objects(&mut self) -> Result<(), LedgerError> {
-        for path in self.ledger.store().list("objects")? {
+        // Only what may hold ids: names of sources, tools and agents in other objects are no such thing.
+        let mut held = BTreeSet::new();
+        for read in self.ledger.control()?.entries {
+            match read.entry.body {
+                Control::Plant { list, .. } => drop(held.insert(list)),
+                Control::Register { trial: Some(trial), .. } => drop(held.insert(trial)),
+                _ => {}
+            }
+        }
+        for digest in held {
+            let path = names::object_path(&digest);
             let Some(bytes) = self.ledger.store().get(&path)? else { continue };
             if self.picker.finds(&bytes) {
                 self.done.objects.push(path);

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::chain::Read;
 use crate::control::{Control, Pair};
-use crate::entry::{Chunk, FileKind};
+use crate::entry::{Chunk, FileKind, FileRef};
+use crate::erasure::Superseded;
 use crate::error::LedgerError;
 use crate::index::{DayEntry, DayFile, IndexBody, each_day, index_entry, read_facts};
 use crate::ledger::Ledger;
@@ -44,9 +45,10 @@ pub struct Left {
 }
 
 impl Left {
-    /// Counts the files of a chunk.
-    pub(crate) fn chunk(&mut self, chunk: &Chunk) {
-        for file in &chunk.files {
+    /// Counts the files of a chunk of which something stands.
+    pub(crate) fn chunk(&mut self, chunk: &Chunk, superseded: &Superseded) {
+        let stands = |file: &&FileRef| !superseded.standing(file).is_ok_and(|now| now.file.is_none());
+        for file in chunk.files.iter().filter(stands) {
             let slot = match file.kind {
                 FileKind::Calls => &mut self.calls,
                 FileKind::Results => &mut self.results,
@@ -61,11 +63,15 @@ impl Left {
         self.calls = self.calls.saturating_sub(1);
     }
 
-    /// By folder, with what they hold.
-    pub fn each(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+    /// By folder, with what they hold; `with_arguments`: the tool's proven calls are there.
+    pub fn each(&self, with_arguments: bool) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+        let calls = match with_arguments {
+            true => "calls of other tools, or that no day proves, alone",
+            false => "raw arguments, and other tools' calls",
+        };
         [
             ("results", self.results, "other tools' rows; the tool's own stand in its day files"),
-            ("calls", self.calls, "raw arguments, and other tools' calls"),
+            ("calls", self.calls, calls),
             ("dead", self.dead, "raw bytes of which nobody knows the tool"),
             ("objects", self.objects, "what other tools, and earlier index entries, rest on"),
         ]

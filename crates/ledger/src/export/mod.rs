@@ -26,9 +26,10 @@ use crate::chain::{self, Read};
 use crate::control::Control;
 use crate::entry::{FileKind, PartitionBody};
 use crate::error::LedgerError;
-use crate::index::{CompactLimits, IndexBody, compact_within, index_entry};
+use crate::index::{CompactLimits, IndexBody, compact_as, index_entry};
 use crate::ledger::Ledger;
 use crate::names::{self, Chain};
+use crate::sign::{PublicKey, SigningKey, sign_head, signature_of};
 use crate::store::{self, Store};
 pub use held::Left;
 
@@ -119,6 +120,12 @@ pub struct Exported {
     /// With arguments: calls, and what became of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<ExportedCalls>,
+    /// The key that the head was signed with on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<PublicKey>,
+    /// The index entry that was written on the way is not signed, and the one before it was, with this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsigned: Option<PublicKey>,
 }
 
 /// The calls of an export.
@@ -164,6 +171,14 @@ pub fn export(
     with_arguments: bool,
     each: &mut dyn FnMut(&str),
 ) -> Result<Exported, LedgerError> {
+    export_signed(ledger, tool, target, with_arguments, None, each)
+}
+
+/// Refuses, before anything is made, what cannot be exported.
+///
+/// # Errors
+/// The ledger is an export itself, or the tool is neither registered nor observed.
+pub fn check(ledger: &Ledger, tool: &str) -> Result<(), LedgerError> {
     if let Some(mark) = ledger.export() {
         let what = format!(
             "{} is an export of `{}` already: copy the folder, or export from the ledger that it came from",
@@ -176,21 +191,52 @@ pub fn export(
     if !control.subjects().iter().any(|s| s.tool_id == tool) {
         let what = format!(
             "no tool `{tool}` is registered or observed, so no verdict of it can be exported; \
-             `lastcall ledger show DIR` lists the tools"
+             `lastcall ledger show {}` lists the tools",
+            ledger.place()
         );
         return Err(LedgerError::Refused(what));
     }
+    Ok(())
+}
+
+/// As [`export`], and signs the head that it rests on.
+///
+/// # Errors
+/// As there; or the head is signed with another key.
+pub fn export_signed(
+    ledger: &Ledger,
+    tool: &str,
+    target: &dyn Store,
+    with_arguments: bool,
+    key: Option<&SigningKey>,
+    each: &mut dyn FnMut(&str),
+) -> Result<Exported, LedgerError> {
+    check(ledger, tool)?;
     target.probe()?;
     refuse_what_stands(target)?;
+    let before = match ledger.head()? {
+        Some(head) => signature_of(ledger, head.entry.seq)?.map(|signature| signature.public_key),
+        None => None,
+    };
     let through = CompactLimits { behind: 0, ..CompactLimits::default() };
-    let done = compact_within(ledger, through, each)?;
+    let done = compact_as(ledger, through, key.map(SigningKey::public), each)?;
+    let signer = match key {
+        Some(key) => sign_head(ledger, key)?.map(|(_, signature)| signature.public_key),
+        None => None,
+    };
+    let unsigned = before.filter(|_| signer.is_none() && done.entries > 0);
     let store = &**ledger.store();
     let Some(head) = done.head.map(|seq| index_entry(store, seq)).transpose()?.flatten() else {
         return Err(LedgerError::Missing { place: Chain::Index.entry_path(0) });
     };
+    // Two at once would mix: who comes second finds the claim of the first.
+    let claim = serde_json::json!({ "format": EXPORT_FORMAT, "claimed_by": crate::ledger::random_hex(16)? });
+    if target.create(MARK, &Bytes::from(claim.to_string()))? == store::Created::Exists {
+        return Err(being_written());
+    }
     let mut copy = Copy { source: store, target, copied: BTreeMap::new(), each };
     let held = held::held(ledger, tool, &head)?;
-    let mut left = held.left;
+    let (mut left, superseded) = (held.left, ledger.superseded()?);
     copy.chain::<serde::de::IgnoredAny>(&Chain::Control, &head.entry.body.control.tail, |_, _| Ok(()))?;
     copy.index(&head)?;
     for digest in &held.objects {
@@ -207,7 +253,7 @@ pub fn export(
         let mut ours = Vec::new();
         copy.chain::<PartitionBody>(&at.chain(), &at.tail, |seq, body| {
             if let Some(chunk) = body.chunk() {
-                left.chunk(chunk);
+                left.chunk(chunk, &superseded);
                 ours.extend(chunk.calls.iter().any(|c| *c.tool == *tool).then_some(seq));
             }
             Ok(())
@@ -238,11 +284,11 @@ pub fn export(
         calls_sha256: digests(copy.copied.get("calls")),
         copied: copy.copied.iter().map(|(folder, files)| (folder.clone(), listed(files))).collect(),
     };
-    put(target, MARK, &mark.bytes()?)?;
+    target.put(MARK, &mark.bytes()?)?;
     // The last of all: without it the folder is no ledger, whatever stopped us.
     let meta = store.get(names::META)?.ok_or(LedgerError::Missing { place: names::META.to_owned() })?;
     put(target, names::META, &meta)?;
-    Ok(Exported { mark, left, calls })
+    Ok(Exported { mark, left, calls, signer, unsigned })
 }
 
 /// Refuses to finish an export of which calls were erased, or expired, while it was written: its chains end before that,
@@ -282,13 +328,13 @@ fn refuse_what_stands(target: &dyn Store) -> Result<(), LedgerError> {
     for folder in FOLDERS {
         stands = stands || !target.list(folder)?.is_empty();
     }
-    if stands {
-        return Err(refused(
-            "the target holds part of an export that was stopped, and it is no ledger; nothing was changed: remove it, or \
-             give a new folder",
-        ));
-    }
-    Ok(())
+    if stands { Err(being_written()) } else { Ok(()) }
+}
+
+fn being_written() -> LedgerError {
+    let what = "the target holds part of an export that was stopped, or that somebody writes now, and it is no ledger; nothing \
+                was changed: remove it, or give a new folder";
+    LedgerError::Refused(what.to_owned())
 }
 
 fn put(target: &dyn Store, path: &str, bytes: &Bytes) -> Result<(), LedgerError> {

@@ -30,11 +30,11 @@ const ATTEMPTS: usize = 64;
 pub struct Compacted {
     /// Index entries that were appended.
     pub entries: u64,
-    /// The newest index entry.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The newest index entry. In JSON as in a kept head: `seq`, and its digest is `head`.
+    #[serde(rename = "seq", skip_serializing_if = "Option::is_none")]
     pub head: Option<u64>,
     /// Its digest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "head", skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// Entries of partition chains that were folded.
     pub folded: u64,
@@ -73,7 +73,7 @@ pub fn compact_within(
 }
 
 /// The same; `signer` is the key that new entries will be signed with.
-pub(super) fn compact_as(
+pub(crate) fn compact_as(
     ledger: &Ledger,
     limits: CompactLimits,
     signer: Option<PublicKey>,

@@ -20,6 +20,7 @@ pub use body::{
     ClosedThrough, ControlAt, Folded, INDEX_FORMAT, IndexBody, OpenDay, PartitionAt, Tails, ToolAt, head,
     index_entry,
 };
+pub(crate) use compact::compact_as;
 pub use compact::{Compacted, compact, compact_within};
 pub use dayfile::{DayRow, for_each_day_row};
 pub(crate) use dayfile::{for_each_day_batch, read_day_file};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, PutMode, PutOptions};
 
-use super::{Created, Store, StoreError, failed, location};
+use super::{Created, Store, StoreError, disk_failed, failed, location};
 
 /// A folder on a local disk. Files and their folders are synced before a write returns.
 pub struct LocalStore {
@@ -31,7 +31,7 @@ impl LocalStore {
             Ok(_) => Ok(Created::Yes),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(Created::Exists),
             // A local disk that fails is not asked again: the process stops, and the next start reads what stands.
-            Err(error) => Err(failed(path, error)),
+            Err(error) => Err(disk_failed(path, &error)),
         }
     }
 
@@ -53,7 +53,7 @@ impl LocalStore {
                 return Err(StoreError::Odd { path: folder.to_owned(), what: "it is no folder".to_owned() });
             }
             Err(error) => {
-                return Err(StoreError::Unreadable { path: folder.to_owned(), what: error.to_string() });
+                return Err(unreadable(disk_failed(folder, &error)));
             }
         };
         for entry in entries {
@@ -98,7 +98,7 @@ impl Store for LocalStore {
                 let what = "a folder that it lies in is no folder".to_owned();
                 Err(StoreError::Odd { path: path.to_owned(), what })
             }
-            Err(error) => Err(StoreError::Unreadable { path: path.to_owned(), what: error.to_string() }),
+            Err(error) => Err(unreadable(disk_failed(path, &error))),
         }
     }
 
@@ -110,7 +110,7 @@ impl Store for LocalStore {
             let found = self
                 .runtime
                 .block_on(self.inner.list_with_delimiter(Some(&folder)))
-                .map_err(|e| failed(prefix, e))?;
+                .map_err(|e| disk_failed(prefix, &e))?;
             paths.extend(found.objects.into_iter().map(|o| o.location.to_string()));
             pending.extend(found.common_prefixes);
         }
@@ -135,12 +135,54 @@ impl Store for LocalStore {
         match std::fs::remove_file(&file) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failed(path, error)),
+            Err(error) => return Err(disk_failed(path, &error)),
         }
         #[cfg(unix)]
         if let Some(folder) = file.parent() {
-            std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| failed(path, e))?;
+            std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| disk_failed(path, &e))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// What the system says of a disk stands below what the library says of it.
+    #[test]
+    fn a_full_disk_and_a_closed_one_are_named() {
+        let told = |kind: ErrorKind| {
+            let error = object_store::Error::Generic {
+                store: "LocalFileSystem",
+                source: io::Error::from(kind).into(),
+            };
+            disk_failed("calls/x.parquet", &error)
+        };
+        let full = told(ErrorKind::StorageFull);
+        assert!(matches!(full, StoreError::Away { .. }) && full.to_string().contains("is full; make room"));
+        for (kind, says) in [
+            (ErrorKind::ReadOnlyFilesystem, "mounted to be read only"),
+            (ErrorKind::PermissionDenied, "owner and mode"),
+        ] {
+            let told = told(kind);
+            assert!(matches!(told, StoreError::Failed { .. }));
+            assert!(
+                told.to_string().starts_with("calls/x.parquet: ") && told.to_string().contains(says),
+                "{told}"
+            );
+        }
+        assert!(told(ErrorKind::NotADirectory).to_string().contains("LocalFileSystem"));
+    }
+}
+
+/// One file, or folder, that cannot be read; others may.
+fn unreadable(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Failed { path, what } => StoreError::Unreadable { path, what },
+        other => other,
     }
 }

@@ -164,6 +164,31 @@ pub fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
     }
 }
 
+/// An error of a disk: what it is about, and what to do.
+fn disk_failed(path: &str, error: &(dyn std::error::Error + 'static)) -> StoreError {
+    use std::io::ErrorKind;
+    let mut cause = Some(error);
+    while let Some(at) = cause {
+        let what = match at.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+                let what = "the disk, or what may be used of it, is full; make room, and give the command again: it goes on \
+                            where it stopped";
+                return StoreError::Away { path: path.to_owned(), what: what.to_owned() };
+            }
+            Some(ErrorKind::ReadOnlyFilesystem) => "it lies on a file system that is mounted to be read only",
+            Some(ErrorKind::PermissionDenied) => {
+                "this user may not read or write it; look at its owner and mode, and at those of its folders"
+            }
+            _ => {
+                cause = at.source();
+                continue;
+            }
+        };
+        return failed(path, what);
+    }
+    failed(path, error)
+}
+
 fn failed(path: &str, error: impl std::fmt::Display) -> StoreError {
     StoreError::Failed { path: path.to_owned(), what: error.to_string() }
 }

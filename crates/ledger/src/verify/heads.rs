@@ -7,7 +7,7 @@ use crate::chain::Read;
 use crate::error::LedgerError;
 use crate::index::{IndexBody, index_entry};
 use crate::names::{self, Chain};
-use crate::sign::read_signature;
+use crate::sign::{PublicKey, read_signature};
 
 /// What was found of heads and signatures.
 pub(super) struct Heads {
@@ -15,11 +15,14 @@ pub(super) struct Heads {
     found: Vec<Option<u64>>,
     /// Entries of the index chain.
     entries: u64,
+    /// Findings about what was asked, and not about what stands there: a signature with the given key, a head that is newer
+    /// than the export.
+    pub(super) apart: usize,
 }
 
 impl Heads {
     pub(super) fn new(kept: usize) -> Self {
-        Self { found: vec![None; kept], entries: 0 }
+        Self { found: vec![None; kept], entries: 0, apart: 0 }
     }
 }
 
@@ -70,7 +73,7 @@ impl Verifier<'_> {
             self.find(Outcome::Unsigned, &path, record, what);
         }
         self.report.signatures += 1;
-        let trusted = self.asked.key == Some(key);
+        let trusted = self.asked.keys.contains(&key);
         if trusted || !self.report.signed.as_ref().is_some_and(|signed| signed.trusted) {
             self.report.signed = Some(Signed { seq, public_key: key, trusted });
         }
@@ -90,10 +93,16 @@ impl Verifier<'_> {
                 self.find(Outcome::Truncated, &Chain::Index.entry_path(seq), None, what);
             }
         }
-        let Some(key) = self.asked.key else { return Ok(()) };
+        let keys = self.asked.keys.iter().map(PublicKey::fingerprint).collect::<Vec<_>>().join(" or ");
+        if keys.is_empty() {
+            return Ok(());
+        }
         let trusted = self.report.signed.as_ref().filter(|signed| signed.trusted).map(|signed| signed.seq);
         let Some(last) = bound else {
-            let what = "there is no index entry that could be signed; `lastcall ledger compact --key FILE` writes one";
+            let what = format!(
+                "there is no index entry that could be signed; `lastcall ledger compact {} --key FILE` writes one",
+                self.ledger.place()
+            );
             self.find(Outcome::Unsigned, &Chain::Index.to_string(), None, what);
             return Ok(());
         };
@@ -109,8 +118,8 @@ impl Verifier<'_> {
             Some(seq) => format!("; the last one with that key is of index entry {seq}"),
             None => "; no index entry is signed with that key".to_owned(),
         };
-        let what =
-            format!("the newest index entry is not signed with the key {}: {how}{up_to}", key.fingerprint());
+        let what = format!("the newest index entry is not signed with the key {keys}: {how}{up_to}");
+        self.heads.apart += 1;
         self.find(
             Outcome::Unsigned,
             &names::signature_path(last),
@@ -140,6 +149,25 @@ impl Verifier<'_> {
                         "the head that was kept elsewhere is said to be index entry {said}, and is {seq}"
                     );
                     self.find(Outcome::Altered, &Chain::Index.entry_path(seq), record, what);
+                }
+                (None, Some(said)) if said >= self.heads.entries && self.ledger.export().is_some() => {
+                    let what = format!(
+                        "the head that was kept elsewhere is index entry {said}, newer than this export, which is as of index \
+                         entry {}: it cannot be checked here, only in the ledger that it came from or in a newer export",
+                        self.heads.entries.saturating_sub(1)
+                    );
+                    self.heads.apart += 1;
+                    self.find(Outcome::CannotCheck, &Chain::Index.entry_path(said), record, what);
+                }
+                (None, None) if self.ledger.export().is_some() => {
+                    let what = format!(
+                        "no index entry up to {}, as of which this is an export, has the digest of the head that was kept \
+                         elsewhere: it is newer than the export, or entries were written anew; a head that was kept with its \
+                         number (`lastcall ledger head --format json`) tells the two apart",
+                        self.heads.entries.saturating_sub(1)
+                    );
+                    self.heads.apart += 1;
+                    self.find(Outcome::CannotCheck, &Chain::Index.to_string(), record, what);
                 }
                 (None, Some(said)) if said >= self.heads.entries => {
                     let what = "it is missing, and it is the head that was kept elsewhere";

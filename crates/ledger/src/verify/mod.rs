@@ -164,8 +164,10 @@ pub const NOT_EXCLUDED: &str = "Without a head that is kept elsewhere it cannot 
 pub struct Asked {
     /// Heads that were kept elsewhere: each has to stand in the index.
     pub heads: Vec<KeptHead>,
-    /// The key that the newest index entry has to be signed with.
-    pub key: Option<PublicKey>,
+    /// The keys with one of which the newest index entry has to be signed: several where a key gave way to another.
+    pub keys: Vec<PublicKey>,
+    /// Of an export: only what was exported counts, and what was left behind is no finding.
+    pub exported: bool,
 }
 
 /// How far verify has come.

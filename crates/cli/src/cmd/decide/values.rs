@@ -3,6 +3,7 @@
 
 use anyhow::Context as _;
 use lastcall_decision::{Example, Verdict};
+use lastcall_ledger::LedgerError;
 use lastcall_ledger::position::Offset;
 use lastcall_ledger::position::Partition;
 use lastcall_ledger::rows::CallRow;
@@ -29,17 +30,19 @@ fn value(record: &Record, example: &Example, of_result: bool) -> anyhow::Result<
     let chunk = record.ledger.chunk_at(&place.source, partition, Offset(place.offset)).map_err(of_ledger)?;
     let Some(chunk) = chunk else { return Ok("(the call is not in this ledger)".to_owned()) };
     let mut found: Option<CallRow> = None;
-    record
-        .ledger
-        .for_each_call(&chunk, |row| {
-            if row.position.offset == place.offset && row.position.index == place.index {
-                found = Some(row);
-            }
-        })
-        .map_err(of_ledger)
-        .with_context(|| {
+    let read = record.ledger.for_each_call(&chunk, |row| {
+        if row.position.offset == place.offset && row.position.index == place.index {
+            found = Some(row);
+        }
+    });
+    match read {
+        Err(LedgerError::LeftBehind { .. }) => {
+            return Ok("(left behind by the export; export --with-arguments keeps it)".to_owned());
+        }
+        read => read.map_err(of_ledger).with_context(|| {
             format!("the call at {}/{} offset {}", place.source, place.partition, place.offset)
-        })?;
+        })?,
+    };
     let Some(row) = found else { return Ok("(the call was erased, or its file expired)".to_owned()) };
     let call = row.decode().map_err(of_ledger)?;
     let text = match (of_result, &call.arguments_text) {

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use lastcall_event::Day;
+use lastcall_ledger::Ledger;
 use lastcall_ledger::entry::FileKind;
 use lastcall_ledger::erasure::{Erased, Expired, Expiry, Request, Selection, erase, expire};
+use lastcall_record::RedactionKey;
 use serde_json::json;
 
-use super::redaction::KeyArgs;
-use super::{Format, of_ledger, open};
+use super::{Format, of_ledger, open, redaction};
 use crate::ui::Exit;
 
 /// Arguments of `erase`.
@@ -22,7 +23,7 @@ use crate::ui::Exit;
     standard input, does not. The record says how many calls were erased, never whose."
 )]
 pub struct EraseArgs {
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     dir: PathBuf,
     /// The call with this id.
     #[arg(long = "call-id", value_name = "ID")]
@@ -48,8 +49,9 @@ pub struct EraseArgs {
     /// Say how many calls in which files, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    #[command(flatten)]
-    key: KeyArgs,
+    /// The file of the ledger's redaction key: sessions and agents that a redaction hides are found by their hashes.
+    #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
+    redaction_key: Vec<PathBuf>,
     /// How to answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -59,16 +61,18 @@ pub struct EraseArgs {
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: lastcall ledger expire ledger --older-than 90d && lastcall ledger gc ledger --delete\n\n\
-    Whole files expire: one that holds newer calls too waits for its newest. Results have no values and stay."
+    Whole files expire: one that holds newer calls too waits for its newest. Results have no values and stay. The latest\n\
+    day for --before is today, UTC, by the ledger's clock."
 )]
+#[command(group(clap::ArgGroup::new("age").required(true).args(["before", "older_than"])))]
 pub struct ExpireArgs {
-    /// The ledger.
+    /// The ledger: a folder, or s3://BUCKET/PREFIX.
     dir: PathBuf,
     /// What was recorded, or happened, before this UTC day.
-    #[arg(long, value_name = "DAY", value_parser = day, required_unless_present = "older_than")]
+    #[arg(long, value_name = "DAY", value_parser = day)]
     before: Option<Day>,
     /// What is older than this many days: 90d.
-    #[arg(long, value_name = "DAYS", value_parser = days, conflicts_with = "before")]
+    #[arg(long, value_name = "DAYS", value_parser = days)]
     older_than: Option<i32>,
     /// Only files of this kind [both].
     #[arg(long, value_enum)]
@@ -108,7 +112,9 @@ fn ids(given: &[String], file: Option<&Path>) -> anyhow::Result<BTreeSet<String>
         } else {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
         };
-        ids.extend(text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(str::to_owned));
+        // A byte order mark and spaces around an id come from editors and tables; no id has them.
+        let text = text.trim_start_matches('\u{feff}');
+        ids.extend(text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned));
     }
     Ok(ids)
 }
@@ -126,22 +132,8 @@ pub fn run_erase(args: &EraseArgs) -> anyhow::Result<Exit> {
     };
     let asked = selection.len() as u64;
     let ledger = open(&args.dir)?;
-    match args.key.key(&args.dir, &ledger)? {
-        Some(key) => {
-            for ids in [&mut selection.sessions, &mut selection.agents] {
-                let hidden: Vec<String> = ids.iter().map(|id| key.of_text(id)).collect();
-                ids.extend(hidden);
-            }
-        }
-        None if selection.sessions.len() + selection.agents.len() > 0
-            && ledger.superseded().map_err(of_ledger)?.hides_ids() =>
-        {
-            bail!(
-                "a source of this ledger hides ids behind hashes, and without the key such calls cannot be found: name its \
-             file with --redaction-key"
-            )
-        }
-        None => {}
+    if !selection.sessions.is_empty() || !selection.agents.is_empty() || !args.redaction_key.is_empty() {
+        hide(&mut selection, args, &ledger)?;
     }
     let request = Request { selection, asked, reason: args.reason.clone(), dry_run: args.dry_run };
     let done = erase(&ledger, &request).map_err(of_ledger)?;
@@ -150,6 +142,42 @@ pub fn run_erase(args: &EraseArgs) -> anyhow::Result<Exit> {
         Format::Text => print!("{}", erased_text(&done, args)),
     }
     Ok(Exit::Yes)
+}
+
+/// Adds the hashes that a redaction put in the place of the sessions and agents.
+fn hide(selection: &mut Selection, args: &EraseArgs, ledger: &Ledger) -> anyhow::Result<()> {
+    let keys: Vec<RedactionKey> = args
+        .redaction_key
+        .iter()
+        .map(|path| redaction::read(path, &args.dir, ledger))
+        .collect::<anyhow::Result<_>>()?;
+    let superseded = ledger.superseded().map_err(of_ledger)?;
+    let given: Vec<String> = keys.iter().map(RedactionKey::fingerprint).collect();
+    let known = superseded.keys();
+    if let Some(other) = given.iter().find(|key| !known.is_empty() && !known.contains(*key)) {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        bail!(
+            "the redaction key is {other}, and the hashes of this ledger are made with {}: with another key nothing is \
+             found; give that one's file with --redaction-key",
+            known.join(" and ")
+        );
+    }
+    let asked = !selection.sessions.is_empty() || !selection.agents.is_empty();
+    if let Some(missing) = known.iter().find(|key| !given.contains(key))
+        && asked
+        && superseded.hides_ids()
+    {
+        bail!(
+            "a source of this ledger hides ids behind hashes, and without the key {missing} such calls cannot be found: name \
+             its file with --redaction-key (repeat it where the ledger has several keys)"
+        );
+    }
+    for ids in [&mut selection.sessions, &mut selection.agents] {
+        let hidden: Vec<String> =
+            ids.iter().flat_map(|id| keys.iter().map(move |key| key.of_text(id))).collect();
+        ids.extend(hidden);
+    }
+    Ok(())
 }
 
 fn erased_json(done: &Erased, dry_run: bool) -> serde_json::Value {
@@ -168,8 +196,12 @@ fn erased_json(done: &Erased, dry_run: bool) -> serde_json::Value {
             "rows": (*rows < u64::MAX).then_some(rows),
         })).collect::<Vec<_>>(),
         "expired_calls": done.expired,
+        "call_ids_not_found": done.unknown,
     })
 }
+
+/// Ids that are listed one by one.
+const SHOWN: usize = 10;
 
 fn counted(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
@@ -196,6 +228,16 @@ fn erased_text(done: &Erased, args: &EraseArgs) -> String {
         let _ = writeln!(out, "{rows} are erased (control entry {})", entries.join(", "));
         let dir = args.dir.display();
         let _ = writeln!(out, "next: `lastcall ledger gc {dir} --delete` removes the files that held them");
+    }
+    if !done.unknown.is_empty() {
+        let shown: Vec<&str> = done.unknown.iter().take(SHOWN).map(String::as_str).collect();
+        let more = if done.unknown.len() > SHOWN { ", … (--format json lists all)" } else { "" };
+        let _ = writeln!(
+            out,
+            "no call of this ledger has {}: {}{more}",
+            counted(done.unknown.len() as u64, "call id"),
+            lastcall_report::plain(&shown.join(", "))
+        );
     }
     for object in &done.objects {
         let _ = writeln!(
@@ -233,7 +275,7 @@ fn erased_text(done: &Erased, args: &EraseArgs) -> String {
     if !args.dry_run {
         out.push_str(
             "A recorder that runs may still hold such records in an open chunk: give the same command again when its \
-             chunks have closed (5 minutes, unless stated).\n",
+             chunks have closed: at the latest five minutes after their first record, when it goes on reading or ends.\n",
         );
     }
     out

@@ -1,16 +1,16 @@
 //! `--redact`, `--redaction`, `--redaction-key` and `lastcall ledger redact`: what of a source's records is not kept.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use lastcall_event::Preset;
 use lastcall_ledger::Ledger;
-use lastcall_ledger::redaction::{Redaction, RedactionRule};
+use lastcall_ledger::redaction::{Redacted, Redaction, RedactionRule};
+use lastcall_ledger::state::ControlState;
 use lastcall_record::RedactionKey;
 use serde::Deserialize;
 
-use super::{of_ledger, open};
+use super::{key_file, of_ledger, open};
 use crate::ui::Exit;
 
 /// How a source's redaction is named on the command line.
@@ -30,8 +30,8 @@ pub struct RedactionArgs {
 /// Where the key of a ledger's redactions lies.
 #[derive(Clone, clap::Args)]
 pub struct KeyArgs {
-    /// The file of the key that hashes are made with. It must not lie in the ledger; made if it is absent and rules are
-    /// given.
+    /// The file of the key that hashes are made with: one a ledger, outside of it. Made with the ledger's first rules, if
+    /// it is absent.
     #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
     redaction_key: Option<PathBuf>,
 }
@@ -73,7 +73,14 @@ impl RedactionArgs {
         };
         let mut redaction = Redaction { rules, key: String::new() };
         redaction.check(preset)?;
-        if !path.exists() {
+        if !path.exists() && !key_file::is_private(&path.to_string_lossy()) {
+            if let Some(known) = ledger.redaction_keys().map_err(of_ledger)?.first() {
+                bail!(
+                    "there is no key {}, and none was made: the hashes of this ledger are made with the key {known}, and a \
+                     ledger has one; name that key's file with --redaction-key or LASTCALL_REDACTION_KEY",
+                    path.display()
+                );
+            }
             outside(path.parent().unwrap_or(path), dir, path)?;
             make(path)?;
             eprintln!(
@@ -99,21 +106,14 @@ impl RedactionArgs {
 impl KeyArgs {
     /// The key, if one is named.
     pub fn key(&self, dir: &Path, ledger: &Ledger) -> anyhow::Result<Option<RedactionKey>> {
-        let Some(path) = &self.redaction_key else { return Ok(None) };
-        let shown = path.display();
-        let secret = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the redaction key {shown}"))?;
-        if let (Ok(key), Ok(dir)) = (path.canonicalize(), dir.canonicalize())
-            && key.starts_with(dir)
-        {
-            bail!(
-                "the redaction key {shown} lies in the ledger: whoever had the one would have the other; move it"
-            );
-        }
-        let key = RedactionKey::of(&secret, &ledger.meta().id)
-            .map_err(|what| anyhow::anyhow!("{shown}: {what}"))?;
-        Ok(Some(key))
+        self.redaction_key.as_deref().map(|path| read(path, dir, ledger)).transpose()
     }
+}
+
+/// Reads a key from its file.
+pub fn read(path: &Path, dir: &Path, ledger: &Ledger) -> anyhow::Result<RedactionKey> {
+    let make = "name the file of the key that the ledger began with";
+    key_file::private(path, dir, "the redaction key", make, |text| RedactionKey::of(text, &ledger.meta().id))
 }
 
 /// Refuses a key in the ledger: whoever had the one would have the other.
@@ -132,48 +132,68 @@ fn outside(place: &Path, dir: &Path, key: &Path) -> anyhow::Result<()> {
 
 /// Writes a new key that only its owner can read.
 fn make(path: &Path) -> anyhow::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).with_context(|| format!("cannot make the key {}", path.display()))?;
     let secret = lastcall_ledger::random_hex(32).map_err(of_ledger)?;
-    file.write_all(format!("{secret}\n").as_bytes())?;
-    file.sync_all()?;
-    Ok(())
+    key_file::write_new(path, format!("{secret}\n").as_bytes(), true)
 }
 
 /// `lastcall ledger redact`.
 pub fn redact(dir: &Path, source: &str, args: &RedactionArgs, none: bool) -> anyhow::Result<Exit> {
     let ledger = open(dir)?;
     if args.is_empty() && !none {
-        return show(&ledger, source);
+        return show(dir, &ledger, source);
     }
     if !args.is_empty() && none {
         bail!("--none takes every rule away; give it alone");
     }
-    let control = ledger.control().map_err(of_ledger)?;
-    let Some(info) = control.sources.get(source) else {
-        bail!(
-            "there is no source `{source}`; `lastcall ledger source {} {source} --redact …` registers it",
-            dir.display()
-        );
-    };
-    let redaction = args.redaction(dir, &ledger, info.preset)?;
-    match (ledger.redact(source, redaction).map_err(of_ledger)?, none) {
-        (None, _) => println!("source `{source}` is redacted so already"),
-        (Some(seq), true) => println!("source `{source}` is kept whole from now on (control entry {seq})"),
-        (Some(seq), false) => println!(
-            "source `{source}` is redacted from now on (control entry {seq}). A recorder that reads a file drops its open chunk \
-             and reads it again under these rules; one that reads standard input cannot, and its open chunk keeps what it read"
-        ),
-    }
+    let control = ledger.control_now().map_err(of_ledger)?;
+    let Some(info) = control.sources.get(source) else { return Err(no_source(dir, source, &control)) };
+    let given = args.redaction(dir, &ledger, info.preset)?;
+    let next = |stood: Option<&Redaction>| given.as_ref().and_then(|given| Redaction::with(stood, given));
+    let done = ledger.redact_with(source, next).map_err(of_ledger)?;
+    print!("{}", changed(source, &done));
     Ok(Exit::Yes)
 }
 
-fn show(ledger: &Ledger, source: &str) -> anyhow::Result<Exit> {
-    let control = ledger.control().map_err(of_ledger)?;
+/// The rules that hold now, each with what was before.
+fn changed(source: &str, done: &Redacted) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    let rules = |redaction: &Option<Redaction>| redaction.as_ref().map_or(Vec::new(), |r| r.rules.clone());
+    let (before, after) = (rules(&done.before), rules(&done.after));
+    let _ = match (done.seq, &done.after) {
+        (None, None) => writeln!(out, "source `{source}` is kept whole already"),
+        (None, Some(now)) => writeln!(out, "source `{source}` is redacted so already, key {}:", now.key),
+        (Some(seq), None) => {
+            writeln!(out, "source `{source}` is kept whole from now on (control entry {seq})")
+        }
+        (Some(seq), Some(now)) => {
+            writeln!(out, "source `{source}` is redacted from now on (control entry {seq}), key {}:", now.key)
+        }
+    };
+    for rule in &after {
+        let note = match before.iter().find(|was| was.same_place(rule)) {
+            None => " (new)".to_owned(),
+            Some(was) if was.action != rule.action => format!(" (was {})", was.action.as_str()),
+            Some(_) => String::new(),
+        };
+        let _ = writeln!(out, "  {rule}{note}");
+    }
+    for was in before.iter().filter(|was| !after.iter().any(|rule| rule.same_place(was))) {
+        let _ = writeln!(out, "taken away: {was}");
+    }
+    if done.seq.is_some() && done.after.is_some() {
+        out.push_str(
+            "A recorder that reads a file drops its open chunk and reads it again under these rules; one that reads standard \
+             input cannot, and its open chunk keeps what it read.\n",
+        );
+    }
+    out
+}
+
+fn show(dir: &Path, ledger: &Ledger, source: &str) -> anyhow::Result<Exit> {
+    let control = ledger.control_now().map_err(of_ledger)?;
     match control.redactions.get(source) {
+        None if !control.sources.contains_key(source) => return Err(no_source(dir, source, &control)),
         None => println!("source `{source}` is kept whole"),
         Some(redaction) => {
             println!("source `{source}`, key {}:", redaction.key);
@@ -181,4 +201,20 @@ fn show(ledger: &Ledger, source: &str) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Yes)
+}
+
+fn no_source(dir: &Path, source: &str, control: &ControlState) -> anyhow::Error {
+    let names: Vec<&str> = control.sources.keys().take(10).map(String::as_str).collect();
+    let has = match names.as_slice() {
+        [] => "the ledger has none yet".to_owned(),
+        names => {
+            format!("it has {}{}", names.join(", "), if control.sources.len() > 10 { ", …" } else { "" })
+        }
+    };
+    anyhow::anyhow!(
+        "there is no source `{source}` in {}: {has}; `lastcall ledger source {} {source} --role ROLE --redact …` registers \
+         it",
+        dir.display(),
+        dir.display()
+    )
 }

@@ -39,7 +39,7 @@ pub struct ShowArgs {
     /// Only results of this UTC day, or of DAY..DAY.
     #[arg(long, value_name = "DAY[..DAY]", value_parser = span, requires = "jsonl")]
     day: Option<(Day, Day)>,
-    /// Only results that differ in this category.
+    /// Only results that differ in this category; an unknown one is answered with all that there are.
     #[arg(long, value_parser = category, requires = "jsonl")]
     category: Option<Category>,
     /// No more than so many results.
@@ -66,7 +66,13 @@ fn category(text: &str) -> Result<Category, String> {
     Category::parse(text).ok_or_else(|| {
         let near = nearest(text, Category::ALL.iter().map(|c| c.as_str()));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        format!("`{text}` is no category{hint}")
+        match hint.is_empty() {
+            true => {
+                let all: Vec<&str> = Category::ALL.iter().map(|c| c.as_str()).collect();
+                format!("`{text}` is no category; there are {}", all.join(", "))
+            }
+            false => format!("`{text}` is no category{hint}"),
+        }
     })
 }
 
@@ -140,7 +146,10 @@ fn summary(record: &Record, only: Option<&str>) -> anyhow::Result<Value> {
             "chain": chain.chain().to_string(),
             "entries": tail.seq + 1,
             "at": tail.at.to_string(),
-            "read_through": progress.and_then(|p| p.read_through).map(|t| t.to_string()),
+            // A simulated ledger's partition is read through to its last clock record.
+            "read_through": progress
+                .and_then(|p| if ledger.is_simulated() { p.clock } else { p.read_through })
+                .map(|t| t.to_string()),
             "final": progress.is_some_and(|p| p.is_final),
             "not_folded": chain.chunks().count(),
         }));
@@ -193,6 +202,16 @@ fn summary(record: &Record, only: Option<&str>) -> anyhow::Result<Value> {
     }))
 }
 
+/// Longer names of tools are cut, so that a table stays one.
+const NAME_CHARS: usize = 80;
+
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(NAME_CHARS) {
+        Some((at, _)) => format!("{}…", name.get(..at).unwrap_or_default()),
+        None => name.to_owned(),
+    }
+}
+
 fn text(summary: &Value, place: &Path) -> String {
     use std::fmt::Write as _;
     let said = |v: &Value| match v {
@@ -214,7 +233,14 @@ fn text(summary: &Value, place: &Path) -> String {
         let _ = writeln!(out, "an export of `{tool}`, {with}");
     }
     match &summary["head"] {
-        Value::Null => out.push_str("no index yet\n"),
+        Value::Null => {
+            let _ = writeln!(
+                out,
+                "no index yet: every chunk is read each time\nnext: `lastcall ledger compact {}` folds what is closed into days, \
+                 and makes the head",
+                place.display()
+            );
+        }
         head => {
             let _ = writeln!(out, "head: index entry {}, {}", head["seq"], said(&head["digest"]));
         }
@@ -235,7 +261,7 @@ fn text(summary: &Value, place: &Path) -> String {
     for tool in summary["tools"].as_array().into_iter().flatten() {
         let count = |key: &str| tool[key].as_u64().unwrap_or_default();
         rows.push(vec![
-            said(&tool["tool"]),
+            cut(&said(&tool["tool"])),
             said(&tool["phase"]),
             number(&tool["days"]),
             said(&tool["first"]),

@@ -1,12 +1,12 @@
 //! `lastcall ledger keygen` and `head`: keys, signatures, and heads that are kept elsewhere.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use lastcall_contract::Digest;
 use lastcall_ledger::sign::{KeptHead, PublicKey, SigningKey, sign_head, signature_of};
 
+use super::key_file::{self, write_new};
 use super::{Format, of_ledger, open};
 use crate::ui::Exit;
 
@@ -70,90 +70,95 @@ pub fn head(args: &HeadArgs) -> anyhow::Result<Exit> {
 
 /// Makes a key: the private half in a file that only its owner can read, the public half beside it.
 pub fn keygen(path: &Path) -> anyhow::Result<Exit> {
-    let public_path = PathBuf::from(format!("{}.pub", path.display()));
+    let shown = path.display();
+    if path.to_string_lossy().contains("://") {
+        bail!(
+            "{shown}: a key is a file on the machine of who signs, never in a bucket; give a path such as head.key"
+        );
+    }
+    if let Some(ledger) = key_file::ledger_around(path) {
+        bail!(
+            "{shown} lies in the ledger {}: whoever writes the one could sign it; keep the key elsewhere",
+            ledger.display()
+        );
+    }
+    let mut public_path = path.as_os_str().to_owned();
+    public_path.push(".pub");
+    let public_path = PathBuf::from(public_path);
     if public_path.exists() {
         bail!("{} stands there already; nothing was written, choose another name", public_path.display());
     }
     let (key, secret) = SigningKey::generate().map_err(of_ledger)?;
     write_new(path, secret.as_bytes(), true)?;
-    write_new(&public_path, format!("{}\n", key.public()).as_bytes(), false)?;
-    println!("{}: a new private key; keep it where nobody else can read it", path.display());
+    if let Err(error) = write_new(&public_path, format!("{}\n", key.public()).as_bytes(), false) {
+        // Both or none: nobody has used it yet.
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
+    println!("{shown}: a new private key; keep it where nobody else can read it");
     println!("{}: {}", public_path.display(), key.public());
     println!("fingerprint: {}", key.public().fingerprint());
     Ok(Exit::Yes)
 }
 
-/// Writes a file that does not stand there yet.
-fn write_new(path: &Path, bytes: &[u8], secret: bool) -> anyhow::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if secret { 0o600 } else { 0o644 });
-    let mut file = match options.open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            bail!(
-                "{} stands there already, and a key is never written over; choose another name",
-                path.display()
-            )
-        }
-        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
-    };
-    file.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))?;
-    file.sync_all().with_context(|| format!("cannot write {}", path.display()))
-}
-
 /// Reads a key to sign with. Refused: one that others can read, and one that lies in the ledger.
 pub fn signing_key(path: &Path, ledger: &Path) -> anyhow::Result<SigningKey> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| {
-        format!("cannot read the key {shown}; `lastcall ledger keygen {shown}` makes one")
-    })?;
-    let key = SigningKey::parse(&text).map_err(|what| anyhow::anyhow!("{shown}: {what}"))?;
-    #[cfg(unix)]
-    {
-        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path)?);
-        if mode & 0o077 != 0 {
-            bail!(
-                "{shown}: others than its owner can use this key (mode {:o}); `chmod 600 {shown}`, or make a new one if \
-                 somebody may have read it",
-                mode & 0o777
-            );
-        }
-    }
-    if let (Ok(key), Ok(ledger)) = (path.canonicalize(), ledger.canonicalize())
-        && key.starts_with(ledger)
-    {
-        bail!("the key {shown} lies in the ledger: whoever writes the one could sign it; keep it elsewhere");
-    }
-    Ok(key)
+    let make = "`lastcall ledger keygen FILE` makes one";
+    key_file::private(path, ledger, "the signing key", make, SigningKey::parse)
 }
 
 /// A public key as an argument: a file, or the key itself.
 pub fn public_key(text: &str) -> Result<PublicKey, String> {
-    if let Ok(key) = PublicKey::parse(text) {
-        return Ok(key);
+    match PublicKey::parse(text) {
+        Ok(key) => return Ok(key),
+        Err(what) if key_file::is_private(text) => return Err(what),
+        Err(_) => {}
     }
-    match std::fs::read_to_string(text) {
+    match key_file::small(Path::new(text)) {
         Ok(read) => PublicKey::parse(&read),
-        Err(_) => Err("it is neither a public key nor a file that can be read".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err("it is neither a public key nor a file that can be read: there is no such file".to_owned())
+        }
+        Err(error) => Err(format!("it is neither a public key nor a file that can be read: {error}")),
     }
 }
 
-/// A head as an argument: a digest, or a file with what `lastcall ledger head` printed.
-pub fn kept_head(text: &str) -> Result<KeptHead, String> {
-    let digest = |text: &str| {
-        let head = Digest::parse(text.trim())?;
-        Some(KeptHead { head, seq: None, at: None, ledger: None, signature: None })
+/// Heads that one argument names.
+#[derive(Clone)]
+pub struct Kept(pub Vec<KeptHead>);
+
+/// A head as an argument: a digest, or a file with what `lastcall ledger head` printed, once or line by line.
+pub fn kept_heads(text: &str) -> Result<Kept, String> {
+    if let Some(head) = by_digest(text) {
+        return Ok(Kept(vec![head]));
+    }
+    let what = "a head is `sha256:` and 64 hex digits, or a file with what `lastcall ledger head` printed";
+    let read = match key_file::small(Path::new(text)) {
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(format!("there is no such file, and it is no digest either: {what}"));
+        }
+        Err(error) => return Err(format!("the file cannot be read: {error}; {what}")),
     };
-    if let Some(head) = digest(text) {
-        return Ok(head);
+    let read = read.trim_start_matches('\u{feff}').trim();
+    if read.is_empty() {
+        return Err(format!("the file is empty: no head was kept in it; {what}"));
     }
-    let what =
-        "a head is `sha256:` and 64 hex digits, or a file with what `lastcall ledger head DIR` printed";
-    let read = std::fs::read_to_string(text).map_err(|_| what.to_owned())?;
-    match digest(&read) {
-        Some(head) => Ok(head),
-        None => serde_json::from_str(&read).map_err(|error| format!("{what}; this file is neither: {error}")),
+    // One document, which may have several lines.
+    if let Ok(head) = serde_json::from_str(read) {
+        return Ok(Kept(vec![head]));
     }
+    let mut heads = Vec::new();
+    for (n, line) in read.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match by_digest(line).or_else(|| serde_json::from_str(line).ok()) {
+            Some(head) => heads.push(head),
+            None => return Err(format!("line {} of the file is no head: {what}", n + 1)),
+        }
+    }
+    Ok(Kept(heads))
+}
+
+fn by_digest(text: &str) -> Option<KeptHead> {
+    let head = Digest::parse(text.trim())?;
+    Some(KeptHead { head, seq: None, at: None, ledger: None, signature: None })
 }

@@ -6,7 +6,7 @@ use lastcall_ledger::sign::{KeptHead, PublicKey};
 use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_opened};
 use lastcall_report::plain;
 
-use super::sign::{kept_head, public_key};
+use super::sign::{Kept, kept_heads, public_key};
 use super::{Format, of_ledger, open_broken};
 use crate::ui::{Exit, with_exit};
 
@@ -16,18 +16,23 @@ use crate::ui::{Exit, with_exit};
     lastcall ledger verify ledger --head $(cat kept-head) --public-key head.key.pub\n  \
     lastcall ledger verify ledger --head june.json --head july.json\n\n\
     With a head that was kept elsewhere, nothing before it can have been removed or written anew unseen. Several heads\n\
-    have to be of one chain. With a public key the newest head has to be signed with it.\n\
+    have to be of one chain. With a public key the newest head has to be signed with it; with several, with one of them.\n\
     Of an export, what was left behind cannot be checked: an untouched one ends with 3, and says that the rest is intact.\n\
+    With --exported only what was exported counts, and it ends with 0.\n\
     Exit codes: 0 intact, 1 altered or truncated, 3 incomplete, unsigned or cannot check.")]
 pub struct Args {
     /// The ledger: a folder, or s3://BUCKET/PREFIX.
     dir: PathBuf,
-    /// A head that was kept elsewhere: a digest, or a file with what `lastcall ledger head` printed (text or JSON).
-    #[arg(long = "head", value_name = "DIGEST|FILE", value_parser = kept_head)]
-    heads: Vec<KeptHead>,
-    /// The public key of whoever signs the heads: a file, or the key itself.
-    #[arg(long, value_name = "FILE|KEY", value_parser = public_key)]
-    public_key: Option<PublicKey>,
+    /// A head that was kept elsewhere: a digest, or a file with what `lastcall ledger head` or `compact` printed (text or
+    /// JSON), one head a line. Repeat it for more.
+    #[arg(long = "head", value_name = "DIGEST|FILE", value_parser = kept_heads)]
+    heads: Vec<Kept>,
+    /// The public key of whoever signs the heads: a file, or the key itself. Repeat it where a key gave way to another.
+    #[arg(long = "public-key", value_name = "FILE|KEY")]
+    public_keys: Vec<String>,
+    /// Of an export: only what was exported counts, and what was left behind is no finding.
+    #[arg(long)]
+    exported: bool,
     /// How to answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -35,15 +40,28 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    // Not while the arguments are read: what is refused there is repeated, and it may be a private key.
+    let keys: Vec<PublicKey> = args
+        .public_keys
+        .iter()
+        .map(|key| public_key(key).map_err(|what| with_exit(Exit::Usage, format!("--public-key: {what}"))))
+        .collect::<anyhow::Result<_>>()?;
     let opened = open_broken(&args.dir)?;
-    for head in &args.heads {
-        let check = |id: &str| head.check(id, args.public_key.as_ref());
+    let ledger = &opened.ledger;
+    if args.exported && ledger.export().is_none() {
+        let what =
+            format!("{} is no export, but a ledger itself: verify it without --exported", ledger.place());
+        return Err(with_exit(Exit::Usage, what));
+    }
+    let heads: Vec<KeptHead> = args.heads.iter().flat_map(|kept| kept.0.clone()).collect();
+    for head in &heads {
+        let check = |id: &str| head.check(id, &keys);
         // `ledger.json` may be what was altered: then that is what is found.
-        check(&opened.ledger.meta().id)
+        check(&ledger.meta().id)
             .or_else(|what| opened.genesis.as_deref().map_or(Err(what), check))
             .map_err(|what| with_exit(Exit::Usage, what))?;
     }
-    let asked = Asked { heads: args.heads.clone(), key: args.public_key };
+    let asked = Asked { heads, keys, exported: args.exported };
     let bar = super::super::run::progress::counted();
     let report = verify_opened(opened, &asked, &mut |step| bar.step(step.done, step.total, step.path));
     bar.clear();
@@ -109,9 +127,10 @@ fn text(report: &Verification) -> String {
         let _ = match export.intact {
             true => writeln!(
                 out,
-                "An export of `{}`{calls}: everything that was exported is intact. What was left behind can be checked in \
-                 the ledger that it came from.",
-                plain(&export.tool)
+                "An export of `{}` as of index entry {}{calls}: everything that was exported is intact. What was left behind \
+                 can be checked in the ledger that it came from.",
+                plain(&export.tool),
+                export.index
             ),
             false => {
                 writeln!(
