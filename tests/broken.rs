@@ -250,6 +250,14 @@ fn files_at_the_root_are_held_byte_by_byte() {
     let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
     assert!(said.code == 1 && finds(&report, "altered", "export.json"), "{report}");
     assert!(report["findings"].as_array().unwrap().len() == 1, "{report}");
+    for path in [mark, place.path("exp/ledger.json")] {
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let said = place.run("ledger verify exp --format json");
+        let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(said.code == 1 && finds(&report, "altered", name), "{report}");
+    }
 }
 
 #[test]

@@ -214,7 +214,7 @@ pub fn chains(files: &Files) -> BTreeMap<String, Vec<String>> {
 }
 
 /// What can be done to chains as such: an entry taken out or doubled with the rest moved up or down, two neighbours
-/// reordered, the tail repeated, the end cut off.
+/// reordered, the tail repeated, the end cut off, a hole of any size.
 pub fn of_chains(files: &Files) -> Vec<Mutation> {
     let mut out = Vec::new();
     for (chain, entries) in chains(files) {
@@ -252,6 +252,23 @@ pub fn of_chains(files: &Files) -> Vec<Mutation> {
             cut.truncate(length);
             // Whatever is missing may be named: the first that is, or the one that others name.
             add("end cut off", what, cut, length..entries.len());
+        }
+        for from in 0..entries.len() {
+            for length in [1, 2, 3, 4, 5, 7, 9, 12] {
+                let gone = entries.iter().skip(from).take(length);
+                if from + length >= entries.len() {
+                    continue;
+                }
+                let what = format!("{}: {length} are gone, others stand behind", entries[from]);
+                let changes = gone.clone().map(|path| (path.clone(), None)).collect();
+                out.push(Mutation { category: "hole", what, changes, named: gone.cloned().collect() });
+            }
+        }
+        for far in [1, 3, 50] {
+            let stray = format!("{chain}/{:020}.json", entries.len() + far);
+            let changes = Changes::from([(stray, Some(contents[0].clone()))]);
+            let what = format!("{chain}: an entry {far} behind the next");
+            out.push(Mutation { category: "hole", what, changes, named: vec![next.clone()] });
         }
     }
     out

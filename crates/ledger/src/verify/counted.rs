@@ -205,7 +205,7 @@ impl Counted {
             || !dead_within
         {
             "the number of dead letters"
-        } else if !self.gone_unsaid && !self.without_calls && self.by_tool() != by_tool(&by_call) {
+        } else if calls_gone > 0 && !self.gone_unsaid && self.by_tool() != by_tool(&by_call) {
             "the calls by tool, those that were erased included,"
         } else if (calls_gone == 0 && self.by_call != by_call) || !within(&self.by_call) {
             "the call counts by day, tool, contract, cohort and agent"

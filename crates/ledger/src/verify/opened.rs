@@ -59,7 +59,7 @@ impl Opened {
                 }
             },
         };
-        let mark = match export::read_mark(&lenient) {
+        let mut mark = match export::read_mark(&lenient) {
             Ok(mark) => mark,
             Err(LedgerError::Altered { what, .. }) => {
                 findings.push(finding(Outcome::Altered, MARK, &what));
@@ -68,6 +68,9 @@ impl Opened {
             Err(error) => return Err(error),
         };
         lenient.say(&mut findings);
+        if findings.iter().any(|finding| finding.place == MARK) {
+            mark = Some(Mark::unknown());
+        }
         if findings.is_empty() {
             return Err(error);
         }
