@@ -145,6 +145,14 @@ impl Store for LocalStore {
     }
 }
 
+/// One file, or folder, that cannot be read; others may.
+fn unreadable(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Failed { path, what } => StoreError::Unreadable { path, what },
+        other => other,
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -176,13 +184,5 @@ mod tests {
             );
         }
         assert!(told(ErrorKind::NotADirectory).to_string().contains("LocalFileSystem"));
-    }
-}
-
-/// One file, or folder, that cannot be read; others may.
-fn unreadable(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Failed { path, what } => StoreError::Unreadable { path, what },
-        other => other,
     }
 }
