@@ -50,7 +50,7 @@ pub struct EraseArgs {
     #[arg(long)]
     dry_run: bool,
     /// The file of the ledger's redaction key: sessions and agents that a redaction hides are found by their hashes.
-    #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
+    #[arg(long, env = "LASTCALL_REDACTION_KEY", hide_env_values = true, value_name = "FILE")]
     redaction_key: Vec<PathBuf>,
     /// How to answer.
     #[arg(long, value_enum, default_value = "text")]

@@ -32,7 +32,7 @@ pub struct RedactionArgs {
 pub struct KeyArgs {
     /// The file of the key that hashes are made with: one a ledger, outside of it. Made with the ledger's first rules, if
     /// it is absent.
-    #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
+    #[arg(long, env = "LASTCALL_REDACTION_KEY", hide_env_values = true, value_name = "FILE")]
     redaction_key: Option<PathBuf>,
 }
 
