@@ -151,6 +151,12 @@ pub fn redact(dir: &Path, source: &str, args: &RedactionArgs, none: bool) -> any
     let next = |stood: Option<&Redaction>| given.as_ref().and_then(|given| Redaction::with(stood, given));
     let done = ledger.redact_with(source, next).map_err(of_ledger)?;
     print!("{}", changed(source, &done));
+    if done.seq.is_some() && done.after.is_some() {
+        eprintln!(
+            "A recorder that reads a file drops its open chunk and reads it again under these rules; one that reads standard \
+             input cannot, and its open chunk keeps what it read."
+        );
+    }
     Ok(Exit::Yes)
 }
 
@@ -180,12 +186,6 @@ fn changed(source: &str, done: &Redacted) -> String {
     }
     for was in before.iter().filter(|was| !after.iter().any(|rule| rule.same_place(was))) {
         let _ = writeln!(out, "taken away: {was}");
-    }
-    if done.seq.is_some() && done.after.is_some() {
-        out.push_str(
-            "A recorder that reads a file drops its open chunk and reads it again under these rules; one that reads standard \
-             input cannot, and its open chunk keeps what it read.\n",
-        );
     }
     out
 }
