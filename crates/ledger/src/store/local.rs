@@ -53,7 +53,7 @@ impl LocalStore {
                 return Err(StoreError::Odd { path: folder.to_owned(), what: "it is no folder".to_owned() });
             }
             Err(error) => {
-                return Err(StoreError::Unreadable { path: folder.to_owned(), what: error.to_string() });
+                return Err(unreadable(disk_failed(folder, &error)));
             }
         };
         for entry in entries {
@@ -98,7 +98,7 @@ impl Store for LocalStore {
                 let what = "a folder that it lies in is no folder".to_owned();
                 Err(StoreError::Odd { path: path.to_owned(), what })
             }
-            Err(error) => Err(StoreError::Unreadable { path: path.to_owned(), what: error.to_string() }),
+            Err(error) => Err(unreadable(disk_failed(path, &error))),
         }
     }
 
@@ -142,6 +142,14 @@ impl Store for LocalStore {
             std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| disk_failed(path, &e))?;
         }
         Ok(())
+    }
+}
+
+/// One file, or folder, that cannot be read; others may.
+fn unreadable(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Failed { path, what } => StoreError::Unreadable { path, what },
+        other => other,
     }
 }
 

@@ -151,10 +151,10 @@ pub fn redact(dir: &Path, source: &str, args: &RedactionArgs, none: bool) -> any
     let next = |stood: Option<&Redaction>| given.as_ref().and_then(|given| Redaction::with(stood, given));
     let done = ledger.redact_with(source, next).map_err(of_ledger)?;
     print!("{}", changed(source, &done));
-    if done.seq.is_some() {
-        println!(
-            "a recorder that reads a file or a topic drops its open chunk and reads it again under these rules; one that reads \
-             standard input cannot, and its open chunk keeps what it read"
+    if done.seq.is_some() && done.after.is_some() {
+        eprintln!(
+            "A recorder that reads a file or a topic drops its open chunk and reads it again under these rules; one that reads standard \
+             input cannot, and its open chunk keeps what it read."
         );
     }
     Ok(Exit::Yes)

@@ -47,18 +47,17 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         .map(|key| public_key(key).map_err(|what| with_exit(Exit::Usage, format!("--public-key: {what}"))))
         .collect::<anyhow::Result<_>>()?;
     let opened = open_broken(&args.dir)?;
-    if args.exported && opened.ledger.export().is_none() {
-        let what = format!(
-            "{} is no export, but a ledger itself: verify it without --exported",
-            opened.ledger.place()
-        );
+    let ledger = &opened.ledger;
+    if args.exported && ledger.export().is_none() {
+        let what =
+            format!("{} is no export, but a ledger itself: verify it without --exported", ledger.place());
         return Err(with_exit(Exit::Usage, what));
     }
     let heads: Vec<KeptHead> = args.heads.iter().flat_map(|kept| kept.0.clone()).collect();
     for head in &heads {
         let check = |id: &str| head.check(id, &keys);
         // `ledger.json` may be what was altered: then that is what is found.
-        check(&opened.ledger.meta().id)
+        check(&ledger.meta().id)
             .or_else(|what| opened.genesis.as_deref().map_or(Err(what), check))
             .map_err(|what| with_exit(Exit::Usage, what))?;
     }
