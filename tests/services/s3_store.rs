@@ -1,8 +1,8 @@
 //! The store itself: what each answer of a server and each fault of a network comes to.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lastcall_diff::Rng;
 use lastcall_event::Timestamp;
@@ -245,8 +245,12 @@ fn two_writers_race_for_each_place_and_one_wins() {
         if rng.below(100) < PERCENT { FAULTS[rng.below(FAULTS.len() as u64) as usize] } else { Fault::None }
     });
     let address = proxy.address;
+    // Each waits a little until the other is about to write the same entry.
+    let about: Arc<[AtomicU64; 2]> = Arc::default();
     let writers = ["a", "b"].map(|name| {
+        let about = about.clone();
         std::thread::spawn(move || {
+            let (me, other) = if name == "a" { (0, 1) } else { (1, 0) };
             let store = S3Store::open(config(address, "books", "race")).unwrap();
             let (mut wins, mut losses) = (Vec::new(), 0u64);
             let mut tail: Option<Tail> = None;
@@ -261,6 +265,11 @@ fn two_writers_race_for_each_place_and_one_wins() {
                 }
                 if tail.as_ref().is_some_and(|t| t.seq + 1 >= ENTRIES) {
                     return (wins, losses);
+                }
+                about[me].store(next(&tail), Ordering::SeqCst);
+                let begun = Instant::now();
+                while about[other].load(Ordering::SeqCst) < next(&tail) && begun.elapsed().as_millis() < 200 {
+                    std::thread::yield_now();
                 }
                 match append(&store, tail.as_ref(), name).unwrap() {
                     Append::Won(won) => wins.push(won.seq),
