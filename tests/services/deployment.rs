@@ -36,7 +36,10 @@ fn the_files_of_settings_are_read_and_their_settings_reach_librdkafka() {
         ("from = \"noon\"", "has to be earliest, latest, or an offset"),
         ("memory = 1", "`memory` is 1, and has to lie in 8..=65536"),
         ("ledger = \"l\"", "name Kafka's brokers"),
-        ("brokers = \"b\"\n[librdkafka]\n\"enable.auto.commit\" = true", "the ledger says where reading goes on"),
+        (
+            "brokers = \"b\"\n[librdkafka]\n\"enable.auto.commit\" = true",
+            "the ledger says where reading goes on",
+        ),
     ] {
         std::fs::write(&odd, text).unwrap();
         let said = answer(service().arg("--config").arg(&odd).arg("--print-config"));
@@ -56,7 +59,9 @@ fn the_compose_file_names_what_is_there() {
             assert!(dockerfile.is_file(), "{name}: {}", dockerfile.display());
         }
         for (other, needs) in service["depends_on"].as_object().into_iter().flatten() {
-            let there = services.get(other).unwrap_or_else(|| panic!("{name} waits for {other}, which is no service"));
+            let there = services
+                .get(other)
+                .unwrap_or_else(|| panic!("{name} waits for {other}, which is no service"));
             match needs["condition"].as_str().unwrap() {
                 "service_healthy" => assert!(there["healthcheck"].is_object(), "{other} has no health check"),
                 "service_completed_successfully" => {

@@ -135,6 +135,55 @@ fn probe_and_dry_run_write_nothing() {
     assert!(none.code == 2 && none.out.contains("source `nothing` is not registered"), "{}", none.out);
 }
 
+const MAP: &str = r#"
+format = 1
+[when]
+"/event" = "done"
+[call]
+call_id = "/id"
+ts = "/at"
+tool_id = "/tool"
+arguments = "/input"
+[outcome]
+status = "/state"
+"#;
+
+/// What stands in a setting is never repeated, whatever is wrong with it.
+#[test]
+fn secrets_are_repeated_by_no_message() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("f.toml");
+    std::fs::write(&file, "brokers = \"b:9092\"\n[librdkafka]\n\"sasl.password\" = \"hunter2\n").unwrap();
+    let file = file.to_str().unwrap();
+    let (_, path) = on_disk(&folder, "led");
+    for args in [
+        vec!["-X", "sasl.passwrd=hunter2", "--probe"],
+        vec!["-X", "sasl.mechanism=OAUTHBEARER", "-X", "sasl.oauthbearer.client.secret=hunter2", "--probe"],
+        vec!["-X", "sasl.password hunter2", "--probe"],
+        vec!["-X", "SASL.PASSWORD=hunter2", "--print-config"],
+        vec!["-X", "sasl.oauthbearer.config=secretToken=hunter2", "--print-config"],
+        vec!["-X", "ssl.key.pem=hunter2", "--print-config"],
+        vec!["--config", file, "--print-config"],
+    ] {
+        let mut command = Command::new(binary().with_file_name("lastcall-record"));
+        let said = answer(command.args(["--ledger", &path, "--brokers", "127.0.0.1:1"]).args(&args));
+        assert!(
+            !format!("{}{}", said.out, said.err).contains("hunter2"),
+            "{args:?}: {}{}",
+            said.out,
+            said.err
+        );
+        if args.last() == Some(&"--probe") {
+            assert_eq!(said.code, 2, "{args:?}: {}{}", said.out, said.err);
+        }
+    }
+    for brokers in ["", "b:1:2", "b:x", ",b:1"] {
+        let mut command = Command::new(binary().with_file_name("lastcall-record"));
+        let said = answer(command.args(["--ledger", &path, "--brokers", brokers, "--probe"]));
+        assert!(said.code == 2 && said.err.contains("HOST:PORT"), "{brokers}: {}", said.err);
+    }
+}
+
 #[test]
 fn planted_calls_come_back_and_dead_letters_are_replayed() {
     let Some(broker) = Broker::start() else { return };
@@ -167,10 +216,29 @@ fn planted_calls_come_back_and_dead_letters_are_replayed() {
         left.out,
         left.err
     );
-    let all = service(&["replay", TOPIC, "--all"]);
+    // A source with another map reads it: what it is replayed into decides.
+    let map = folder.path().join("map.toml");
+    std::fs::write(&map, MAP).unwrap();
+    broker.topic("other", 1, &[]);
+    let map = map.to_str().unwrap();
+    for (name, preset) in [("other", ["--map", map]), ("mapped", ["--map", map])] {
+        let args = ["ledger", "source", &path, name, "--kind", "topic", "--role", "tool-calls"];
+        let said = run(&args.iter().chain(&preset).copied().collect::<Vec<_>>());
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+    send(&broker, 0, [json!({"event": "done", "id": "m1", "at": "2026-06-01T00:00:00Z", "tool": "search", "input": {"q": "x"}, "state": "ok"}).to_string()]);
+    assert_eq!(once(&broker, &path, &["--source", TOPIC]).code, 0);
+    let other = service(&["replay", TOPIC, "--to", "other"]);
+    assert!(
+        other.code == 0 && other.out.contains("1 dead letters replayed into topic other"),
+        "{}{}",
+        other.out,
+        other.err
+    );
+    let all = service(&["replay", TOPIC, "--all", "--reason", "not_json"]);
     assert!(all.code == 0 && all.out.contains("1 dead letters replayed"), "{}{}", all.out, all.err);
-    assert_eq!(once(&broker, &path, &[]).code, 0);
-    assert_eq!(recorded(&ledger).balance.dead, 2, "it is dead again, and said to be");
+    assert_eq!(once(&broker, &path, &["--source", TOPIC]).code, 0);
+    assert_eq!(recorded(&ledger).balance.dead, 3, "it is dead again, and said to be");
     let verified = run(&["ledger", "verify", &path]);
     assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
 }

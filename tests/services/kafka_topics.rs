@@ -135,6 +135,110 @@ fn a_topic_that_was_made_again_is_refused() {
     }
 }
 
+/// Also where the old topic's last offset is a hole in the new one: a marker of a transaction stands there.
+#[test]
+fn a_topic_that_was_made_again_is_refused_where_a_marker_stands_at_the_old_end() {
+    let Some(broker) = Broker::start() else { return };
+    broker.topic(TOPIC, 1, &[]);
+    send(&broker, 0, calls(0, 5));
+    let folder = TempDir::new().unwrap();
+    let (ledger, path) = on_disk(&folder, "led");
+    assert_eq!(once(&broker, &path, &[]).code, 0);
+    broker.delete(TOPIC);
+    broker.topic(TOPIC, 1, &[]);
+    let transaction = transactional(&broker, "t");
+    within(&transaction, 0, &calls(100, 4));
+    transaction.commit_transaction(10 * SECOND).unwrap();
+    send(&broker, 0, calls(200, 6));
+    let again = once(&broker, &path, &[]);
+    assert_eq!(again.code, 4, "{}", again.err);
+    assert!(again.err.contains("the record at offset 4 is not the one"), "{}", again.err);
+    assert_eq!(recorded(&ledger).balance.read, 5, "nothing was added");
+}
+
+/// A source begins where it is told to in every partition that was there, however many; one that comes later with its first.
+#[test]
+fn a_source_begins_where_it_is_told_to_in_every_partition() {
+    let Some(broker) = Broker::start() else { return };
+    broker.topic(TOPIC, 20, &[]);
+    for partition in 0..20 {
+        send(&broker, partition, calls(partition as usize * 5, 5));
+    }
+    let folder = TempDir::new().unwrap();
+    for (name, from, wanted) in [("latest", "latest", 0), ("three", "3", 40)] {
+        let (ledger, path) = on_disk(&folder, name);
+        let mut command = Command::new(lastcall_tests::binary().with_file_name("lastcall-record"));
+        command.args([
+            "--ledger",
+            &path,
+            "--brokers",
+            &broker.address,
+            "--from",
+            from,
+            "--once",
+            "--look",
+            "1",
+        ]);
+        let said = lastcall_tests::answer(&mut command);
+        assert_eq!((said.code, recorded(&ledger).balance.read), (0, wanted), "{}", said.err);
+    }
+}
+
+/// A message's time that no record can state is none, and a broker that is away does not keep the recorder from ending.
+#[test]
+fn odd_times_and_a_broker_that_is_away_end_nothing_but_what_they_should() {
+    let Some(mut broker) = Broker::start() else { return };
+    broker.topic(
+        TOPIC,
+        6,
+        &[("message.timestamp.after.max.ms", "9223372036854775807"), ("retention.ms", "-1")],
+    );
+    let plain = producer(&broker);
+    for (number, time) in [-62_200_000_000_000, 253_402_300_800_000].into_iter().enumerate() {
+        let value = call(number).to_string();
+        let record = BaseRecord::<(), str>::to(TOPIC).payload(&value).partition(0).timestamp(time);
+        plain.send(record).map_err(|(error, _)| error).unwrap();
+    }
+    plain.flush(10 * SECOND).unwrap();
+    let folder = TempDir::new().unwrap();
+    let (ledger, path) = on_disk(&folder, "led");
+    assert_eq!(once(&broker, &path, &[]).code, 0);
+    assert_eq!(recorded(&ledger).balance.calls, 2);
+    intact(&path);
+    let running =
+        Running::start(&mut record(&broker, &path, &["--listen", "127.0.0.1:0"]), folder.path(), "r");
+    until("it runs", || running.said().contains("http://"));
+    std::thread::sleep(8 * SECOND);
+    if broker.kill() {
+        std::thread::sleep(3 * SECOND);
+        let begun = Instant::now();
+        running.signal("TERM");
+        let (code, said) = running.ends();
+        assert_eq!(code, Some(0), "{said}");
+        println!("with the broker away it ended within {} s", begun.elapsed().as_secs());
+        assert!(begun.elapsed() < 30 * SECOND, "{said}");
+    }
+}
+
+/// A ledger that is moved away while it runs is not made anew.
+#[test]
+fn a_ledger_that_was_moved_away_ends_the_recorder() {
+    let Some(broker) = Broker::start() else { return };
+    broker.topic(TOPIC, 1, &[]);
+    send(&broker, 0, calls(0, 20));
+    let folder = TempDir::new().unwrap();
+    let (ledger, path) = on_disk(&folder, "led");
+    let mut command = record(&broker, &path, &["--listen", "127.0.0.1:0", "--chunk-age", "1"]);
+    let running = Running::start(&mut command, folder.path(), "r");
+    until("it records", || recorded(&ledger).balance.read == 20);
+    std::fs::rename(&path, folder.path().join("moved")).unwrap();
+    send(&broker, 0, calls(20, 20));
+    let (code, said) = running.ends();
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("led/ledger.json"), "{said}");
+    assert!(!Path::new(&path).exists(), "nothing was made in its place");
+}
+
 /// Retention took records before they were recorded: it stops, and goes on only with a reason, which the record keeps.
 #[test]
 fn a_gap_is_refused_until_somebody_says_why() {

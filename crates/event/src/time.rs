@@ -32,6 +32,11 @@ impl Timestamp {
         (FIRST_MS..=LAST_MS).contains(&at).then_some(Self(at))
     }
 
+    /// From milliseconds, within the years that can be written and read again: 0 to 9999.
+    pub fn of_millis(millis: i64) -> Option<Self> {
+        (FIRST_MS..=LAST_MS).contains(&millis).then_some(Self(millis))
+    }
+
     /// Whether a call that claims this moment cannot have come in a message of the other: more than 5 minutes before it
     /// was made, or more than 7 days after. A clock is wrong then, and the call counts on its message's day.
     pub fn is_off(self, message: Self) -> bool {

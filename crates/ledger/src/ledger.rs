@@ -267,6 +267,17 @@ impl Ledger {
         Ok(self.store.probe()?)
     }
 
+    /// Whether its place still holds it.
+    ///
+    /// # Errors
+    /// It was moved or removed, or cannot be reached.
+    pub fn still_there(&self) -> Result<(), LedgerError> {
+        match self.store.get(names::META)? {
+            Some(_) => Ok(()),
+            None => Err(LedgerError::Missing { place: format!("{}/{}", self.place, names::META) }),
+        }
+    }
+
     /// This process's random writer id.
     pub fn writer(&self) -> &str {
         &self.writer

@@ -94,6 +94,14 @@ impl Broker {
         text.and_then(Result::ok).unwrap_or_default()
     }
 
+    /// kill -9. Another cluster, which the environment named, is left alone: then this answers `false`.
+    pub fn kill(&mut self) -> bool {
+        let Some(node) = &mut self.node else { return false };
+        node.child.kill().unwrap();
+        node.child.wait().unwrap();
+        true
+    }
+
     /// kill -9 and a start on the same data. Another cluster, which the environment named, is left alone.
     pub fn kill_and_restart(&mut self) {
         if let Some(node) = &mut self.node {

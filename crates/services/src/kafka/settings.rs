@@ -3,24 +3,32 @@
 use std::collections::BTreeMap;
 
 use rdkafka::ClientConfig;
+use rdkafka::error::KafkaError;
 
 /// Settings that the record rests on. Changing one would lose or repeat records unseen.
-const FIXED: [(&str, &str, &str); 5] = [
+const FIXED: [(&str, &str, &str); 7] = [
     ("enable.auto.commit", "false", "the ledger says where reading goes on"),
     ("enable.auto.offset.store", "false", "the ledger says where reading goes on"),
     ("auto.offset.reset", "error", "a position outside the topic is never passed over in silence"),
     ("isolation.level", "read_committed", "records of aborted transactions were never written"),
     ("enable.partition.eof", "true", "a day closes when its partition was read to the end"),
+    ("partition.assignment.strategy", "cooperative-sticky", "partitions are given and taken one by one"),
+    ("group.protocol", "classic", "assignments are looked at before they are taken"),
 ];
 
 /// Named by flags of their own.
-const OTHERWISE: [(&str, &str); 3] =
-    [("bootstrap.servers", "--brokers"), ("group.id", "--group"), ("group.instance.id", "--instance")];
+const OTHERWISE: [(&str, &str); 4] = [
+    ("bootstrap.servers", "--brokers"),
+    ("metadata.broker.list", "--brokers"),
+    ("group.id", "--group"),
+    ("group.instance.id", "--instance"),
+];
 
 /// What is good for reading events of some kilobytes on one thread; a user may change it.
 const DEFAULTS: [(&str, &str); 10] = [
     ("client.id", "lastcall"),
-    ("partition.assignment.strategy", "cooperative-sticky"),
+    // A partition that is added is found within half a minute.
+    ("topic.metadata.refresh.interval.ms", "30000"),
     // The default of 1,000 ms stalls a fast reader each time that the queue was full.
     ("fetch.queue.backoff.ms", "5"),
     ("fetch.wait.max.ms", "100"),
@@ -35,12 +43,32 @@ const DEFAULTS: [(&str, &str); 10] = [
 
 const SESSION: &str = "session.timeout.ms";
 
+/// A name with one of these may stand for something that must not be shown.
+const SECRET: [&str; 8] =
+    ["pass", "secret", "token", "key", "oauthbearer", "assertion", "credential", "jaas"];
+
+/// What an error of Kafka's client says, without the value of a setting: it may be a password.
+pub fn said(error: &KafkaError) -> String {
+    match error {
+        KafkaError::ClientConfig(_, what, key, _) => {
+            // The library's text may end with the value.
+            let what =
+                what.split(&format!("\"{key}\"")).next().unwrap_or_default().trim_end_matches([' ', ':']);
+            format!("the setting {key} is refused: {what}")
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Why settings were refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// `-X` without `=`.
-    #[error("-X {0}: a setting is KEY=VALUE, for example -X security.protocol=SSL")]
-    NoValue(String),
+    /// `-X` without `=`. What was given is not repeated: it may hold a password.
+    #[error("-X: a setting is KEY=VALUE, for example -X security.protocol=SSL")]
+    NoValue,
+    /// Brokers that are none.
+    #[error("--brokers {0}: brokers are HOST:PORT, separated by commas")]
+    Brokers(String),
     /// One that the record rests on.
     #[error("-X {key}: it is always {value} here, since {why}")]
     Fixed {
@@ -74,10 +102,19 @@ impl Settings {
     /// # Errors
     /// A setting that is none, or that may not be changed.
     pub fn new(brokers: &str, extra: &[String]) -> Result<Self, SettingsError> {
+        let fits = |broker: &str| {
+            let address = broker.trim().rsplit_once("://").map_or(broker.trim(), |(_, address)| address);
+            let host_and_port = address.rsplit_once(':').unwrap_or((address, "9092"));
+            let host = host_and_port.0.trim_start_matches('[').trim_end_matches(']');
+            let bracketed = address.starts_with('[');
+            !host.is_empty() && (bracketed || !host.contains(':')) && host_and_port.1.parse::<u16>().is_ok()
+        };
+        if !brokers.split(',').all(fits) {
+            return Err(SettingsError::Brokers(brokers.to_owned()));
+        }
         let mut user = BTreeMap::new();
         for setting in extra {
-            let (key, value) =
-                setting.split_once('=').ok_or_else(|| SettingsError::NoValue(setting.clone()))?;
+            let (key, value) = setting.split_once('=').ok_or(SettingsError::NoValue)?;
             let key = key.trim().to_owned();
             if let Some((_, value, why)) = FIXED.iter().find(|(fixed, _, _)| *fixed == key) {
                 return Err(SettingsError::Fixed { key, value, why });
@@ -130,8 +167,12 @@ impl Settings {
 
     /// Every setting as `key=value`, what is secret masked.
     pub fn masked(&self) -> Vec<String> {
-        let secret =
-            |key: &str| ["password", "secret", "key.pem", "token"].iter().any(|word| key.contains(word));
+        let secret = |key: &str| {
+            let key = key.to_ascii_lowercase();
+            let known =
+                DEFAULTS.iter().any(|(ours, _)| *ours == key) || FIXED.iter().any(|(ours, ..)| *ours == key);
+            !known && SECRET.iter().any(|word| key.contains(word))
+        };
         let mut all: BTreeMap<&str, &str> = DEFAULTS.into_iter().collect();
         all.extend(self.user.iter().map(|(key, value)| (key.as_str(), value.as_str())));
         all.extend(FIXED.iter().map(|(key, value, _)| (*key, *value)));

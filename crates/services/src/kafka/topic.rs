@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
+use tokio::runtime::Builder;
 
 /// How long one question to the brokers may take.
 pub const ASK: Duration = Duration::from_secs(10);
@@ -13,6 +16,7 @@ pub const ASK: Duration = Duration::from_secs(10);
 /// behind an open transaction, which a reader of committed records cannot see.
 pub struct Observer {
     client: BaseConsumer,
+    config: ClientConfig,
 }
 
 /// The offsets of one partition: `[low, high)`.
@@ -31,7 +35,7 @@ impl Observer {
     /// librdkafka does not take the settings.
     pub fn new(mut config: ClientConfig) -> Result<Self, KafkaError> {
         config.set("isolation.level", "read_uncommitted");
-        Ok(Self { client: config.create()? })
+        Ok(Self { client: config.create()?, config })
     }
 
     /// The cluster's id.
@@ -47,6 +51,18 @@ impl Observer {
         let metadata = self.client.fetch_metadata(Some(topic), ASK)?;
         let found = metadata.topics().iter().find(|t| t.name() == topic && t.error().is_none());
         Ok(found.map(|t| i32::try_from(t.partitions().len()).unwrap_or(i32::MAX)).filter(|n| *n > 0))
+    }
+
+    /// Whether a topic is compacted; `None`: the broker does not say.
+    pub fn is_compacted(&self, topic: &str) -> Option<bool> {
+        let admin: AdminClient<DefaultClientContext> = self.config.create().ok()?;
+        let runtime = Builder::new_current_thread().enable_time().build().ok()?;
+        let options = AdminOptions::new().request_timeout(Some(ASK));
+        let asked = [ResourceSpecifier::Topic(topic)];
+        let said = runtime.block_on(admin.describe_configs(&asked, &options)).ok()?;
+        let entry = said.into_iter().next()?.ok()?;
+        let policy = entry.entry_map().get("cleanup.policy").and_then(|entry| entry.value.clone())?;
+        Some(policy.split(',').any(|word| word.trim() == "compact"))
     }
 
     /// Where a partition begins and ends now.

@@ -35,6 +35,8 @@ pub struct Start {
     pub read_from: i64,
     /// The last record, if it is still there.
     pub last: Option<LastRecord>,
+    /// The topic is known not to be compacted.
+    pub keeps_all: bool,
 }
 
 /// Finds out where partitions go on.
@@ -76,7 +78,8 @@ impl Assigner {
         let last = assigned.progress.fingerprint.last.clone();
         let last = last.filter(|last| bounds.low <= last.offset.0 && last.offset.0 < next);
         let read_from = last.as_ref().map_or(next, |last| last.offset.0);
-        Ok(Start { assigned, read_from, last })
+        let keeps_all = last.is_some() && self.observer.is_compacted(&source.name) == Some(false);
+        Ok(Start { assigned, read_from, last, keeps_all })
     }
 
     /// Whether what the topic holds is what the record goes on with.
@@ -123,6 +126,18 @@ impl Assigner {
         }
     }
 
+    /// Whether a partition was there when the source was begun: then it begins where the source does. The chains that were
+    /// begun first say how many there were.
+    fn is_of_the_first(&self, source: &str, partition: i32) -> Result<bool, Stop> {
+        let store = self.ledger.store();
+        let mut first = i32::MAX;
+        for number in self.ledger.partition_numbers(source)? {
+            let genesis = chain::read_entry::<PartitionBody>(&**store, &Chain::partition(source, number), 0)?;
+            first = first.min(genesis.map_or(i32::MAX, |read| read.entry.body.progress().partitions));
+        }
+        Ok(partition < first)
+    }
+
     /// The partition's genesis. One that was added to a source begins with its first record; a source that nobody has
     /// begun begins where it was told to.
     fn begin(
@@ -133,7 +148,7 @@ impl Assigner {
         partitions: i32,
     ) -> Result<Assigned, Stop> {
         let bounds = self.observer.bounds(&source.name, partition)?;
-        let first = self.ledger.partition_numbers(&source.name)?.is_empty();
+        let first = self.is_of_the_first(&source.name, partition)?;
         let next = match (self.from, first) {
             (_, false) | (Some(From::Earliest), true) => bounds.low,
             (Some(From::Latest), true) => bounds.high,
@@ -196,6 +211,8 @@ impl Assigner {
         let committer = Committer::new(&**store, &source.name, Partition(partition), self.ledger.writer());
         match (answer, committer.assigned()?) {
             (Append::Won(_), Some(assigned)) => Ok(assigned),
+            // Another recorder was faster: it said so, or has gone on already.
+            (Append::Lost, Some(assigned)) if assigned.progress.next.0 >= low => Ok(assigned),
             _ => Err(Stop::Topic(format!(
                 "{}/{partition}: another recorder was faster; start again",
                 source.name

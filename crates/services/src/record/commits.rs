@@ -41,7 +41,8 @@ pub fn run(ledger: &Ledger, pulse: &Pulse, telemetry: &Telemetry, jobs: &Mutex<R
             chunk: commit.body.chunk().map(|chunk| Box::new(Added::of(chunk))),
         };
         let begun = Instant::now();
-        let done = committer.commit(&commit).map_err(Stop::from);
+        // A folder that was moved or unmounted is not made anew: what would be written there is no ledger.
+        let done = ledger.still_there().and_then(|()| committer.commit(&commit)).map_err(Stop::from);
         if let Ok(answer) = &done {
             let won = matches!(answer, Append::Won(_));
             telemetry.appended(

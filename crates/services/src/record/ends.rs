@@ -1,7 +1,7 @@
 //! Looks at the topics from outside every few seconds: where each partition really ends, and how many there are.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,9 @@ use lastcall_ledger::system_now;
 
 use super::Key;
 use crate::kafka::topic::Observer;
+
+/// Until the first partitions are there.
+const SOON: Duration = Duration::from_millis(200);
 
 /// What was seen.
 pub enum Seen {
@@ -42,7 +45,12 @@ pub fn run(
     let mut counts: BTreeMap<Arc<str>, i32> = BTreeMap::new();
     loop {
         let keys = owned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let idle = keys.is_empty();
         for key in keys {
+            // Each question may wait for a broker that is away.
+            if !matches!(stop.try_recv(), Err(TryRecvError::Empty)) {
+                return;
+            }
             if !counts.contains_key(&key.source)
                 && let Ok(Some(count)) = observer.partitions(&key.source)
             {
@@ -52,14 +60,15 @@ pub fn run(
                 }
             }
             let at = system_now();
-            if let Ok(bounds) = observer.bounds(&key.source, key.partition)
-                && seen.send(Seen::End { key, high: bounds.high, at }).is_err()
-            {
-                return;
+            match observer.bounds(&key.source, key.partition) {
+                Ok(bounds) if seen.send(Seen::End { key, high: bounds.high, at }).is_err() => return,
+                Ok(_) => {}
+                // The others would wait as long: later.
+                Err(_) => break,
             }
         }
         counts.clear();
-        match stop.recv_timeout(every) {
+        match stop.recv_timeout(if idle { every.min(SOON) } else { every }) {
             Err(RecvTimeoutError::Timeout) => {}
             _ => return,
         }

@@ -19,8 +19,10 @@ pub mod replay;
 mod service;
 pub mod worker;
 
+use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Once};
 
 use lastcall_ledger::LedgerError;
 use lastcall_ledger::store::StoreError;
@@ -28,6 +30,28 @@ use lastcall_record::{PairError, RecordError, RunError};
 use rdkafka::error::KafkaError;
 
 pub use service::{Options, Summary, run};
+
+thread_local! {
+    /// Whether this thread reads what a library may give up on.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what a library asserts of bytes that anybody may have written: nothing is printed, and it is no error of this program.
+fn calmly<T>(step: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !INSIDE.get() {
+                before(info);
+            }
+        }));
+    });
+    INSIDE.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(step));
+    INSIDE.set(false);
+    done.ok()
+}
 
 /// One partition of one source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +84,7 @@ pub enum Stop {
     #[error("{0}")]
     Topic(String),
     /// The broker.
-    #[error("{what}: {error}")]
+    #[error("{what}: {}", crate::kafka::settings::said(error))]
     Kafka {
         /// What was asked.
         what: String,
@@ -94,6 +118,8 @@ impl Stop {
             Self::Ledger(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => 4,
             Self::Ledger(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => 75,
             Self::Topic(_) | Self::Record(_) | Self::Pair(_) | Self::Thread(_) => 4,
+            // A setting that librdkafka refuses does not become right by waiting.
+            Self::Kafka { error: KafkaError::ClientConfig(..) | KafkaError::Subscription(_), .. } => 2,
             Self::Kafka { .. } | Self::Away(_) => 75,
             Self::Ledger(_) | Self::Usage(_) => 2,
         }

@@ -1,4 +1,4 @@
-//! `--probe`: everything that a start needs is asked for once, and nothing is read or written but the store's own probe.
+//! `--probe`: everything that a start needs is asked for once. Nothing is recorded: a file of its own is written and removed.
 
 use std::time::Duration;
 
@@ -32,10 +32,12 @@ pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
         fine
     };
     let place = format!("ledger {}", ledger.place());
-    told(
-        place,
-        ledger.probe().map(|()| "a second create of one place is refused".to_owned()).map_err(Stop::from),
-    );
+    let written = ledger.probe().and_then(|()| {
+        let path = format!("probe/{}", ledger.writer());
+        ledger.store().put(&path, &b"lastcall-record --probe".to_vec().into())?;
+        Ok(ledger.store().delete(&path)?)
+    });
+    told(place, written.map(|()| "may be written".to_owned()).map_err(Stop::from));
     let follower = match Follower::start(ledger, options.key.clone()) {
         Ok(follower) => std::sync::Arc::new(follower),
         Err(stop) => {
@@ -109,7 +111,12 @@ pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
                         Some(From::Earliest) => format!("{held}, begins at {}", bounds.low),
                         Some(From::Latest) => format!("{held}, begins at {}", bounds.high),
                         Some(From::Offset(at)) => format!("{held}, begins at {at}"),
-                        None => format!("{held}, was never recorded: a start needs --from"),
+                        None => {
+                            let what = format!(
+                                "{held}, was never recorded: a start needs --from earliest, latest or OFFSET"
+                            );
+                            return Err(Stop::Usage(what));
+                        }
                     },
                 })
             });

@@ -19,7 +19,7 @@ use super::ends::Seen;
 use super::pulse::Pulse;
 use super::service::Summary;
 use super::worker::{Batch, FromWorker, Outer, Place, ToWorker};
-use super::{Key, Stop};
+use super::{Key, Stop, calmly};
 use crate::telemetry::Telemetry;
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
@@ -120,14 +120,13 @@ fn list<'a>(keys: impl IntoIterator<Item = &'a Key>) -> TopicPartitionList {
     tpl
 }
 
+/// Key and headers. Where a header's name is no UTF-8 the client library gives up on all of them: the message is read without.
 fn outer(message: &impl Message) -> Outer {
-    let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
-    Outer {
-        key: message.key().map(<[u8]>::to_vec),
-        headers: headers
-            .map(|header| (header.key.to_owned(), header.value.unwrap_or_default().to_vec()))
-            .collect(),
-    }
+    let read = || {
+        let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
+        headers.map(|header| (header.key.to_owned(), header.value.unwrap_or_default().to_vec())).collect()
+    };
+    Outer { key: message.key().map(<[u8]>::to_vec), headers: calmly(read).unwrap_or_default() }
 }
 
 impl Context {
@@ -193,7 +192,7 @@ impl Context {
             let owned = Owned {
                 generation,
                 desk,
-                batch: Batch { key: key.clone(), generation, bytes: Vec::new(), records: Vec::new() },
+                batch: Batch::new(key.clone(), generation),
                 paused: false,
                 position: start.read_from,
                 at_end: false,
@@ -249,13 +248,13 @@ impl Context {
             return;
         }
         let (key, generation) = (owned.batch.key.clone(), owned.generation);
-        let next = Batch { key, generation, bytes: Vec::new(), records: Vec::new() };
+        let next = Batch::new(key, generation);
         let batch = std::mem::replace(&mut owned.batch, next);
         let (records, bytes) = (batch.records.len() as u64, batch.bytes.len() as u64);
         let newest = batch.records.iter().filter_map(|place| place.time).max();
         self.telemetry.polled(&batch.key, records, bytes, owned.position, newest);
         if let Some(desk) = self.desks.get(owned.desk) {
-            desk.queued.fetch_add(batch.bytes.len(), Ordering::Relaxed);
+            desk.queued.fetch_add(batch.size(), Ordering::Relaxed);
         }
         self.tell(owned.desk, ToWorker::Records(batch));
     }
@@ -361,14 +360,17 @@ impl Reader {
         owned.at_end = false;
         owned.position = message.offset().saturating_add(1);
         owned.batch.bytes.extend_from_slice(message.payload().unwrap_or_default());
+        let outer = owned.mapped.then(|| Box::new(outer(message)));
+        owned.batch.outer += outer.as_ref().map_or(0, |outer| outer.bytes());
         let place = Place {
             offset: message.offset(),
-            time: message.timestamp().to_millis().map(Timestamp),
+            // One that no record can state is none.
+            time: message.timestamp().to_millis().and_then(Timestamp::of_millis),
             end: owned.batch.bytes.len(),
-            outer: owned.mapped.then(|| Box::new(outer(message))),
+            outer,
         };
         owned.batch.records.push(place);
-        if owned.batch.bytes.len() >= BATCH_BYTES || owned.batch.records.len() >= BATCH_RECORDS {
+        if owned.batch.size() >= BATCH_BYTES || owned.batch.records.len() >= BATCH_RECORDS {
             context.hand_over(owned);
         }
     }
@@ -529,6 +531,12 @@ impl Reader {
     /// A run to the end ends when the transactions do that were open: their records are among those that were there.
     fn say_what_is_waited_for(&self) {
         let inner = self.context().inner();
+        if inner.owned.is_empty() {
+            (self.say)(
+                "no partition is this process's: another member of its group has them, or had them until its session ends. \
+                 A run beside a recorder takes another --group",
+            );
+        }
         for (key, owned) in inner.owned.iter().filter(|(_, owned)| owned.at_end && !owned.complete) {
             if let Some((high, _)) = owned.mark.filter(|(high, _)| owned.position < *high) {
                 (self.say)(&format!(

@@ -46,7 +46,8 @@ impl Done {
 
 const CUT: &str = "the record keeps their first part alone (too_long, cut_off)";
 const HIDDEN: &str = "the source's redaction hid their bytes";
-const STILL: &str = "this build cannot read them either (--all replays them nevertheless)";
+const STILL: &str = "this build cannot read them either, from what is kept: of a batch one record, of a message no headers (--all \
+                     replays them nevertheless)";
 
 /// Replays dead letters.
 ///
@@ -54,16 +55,17 @@ const STILL: &str = "this build cannot read them either (--all replays them neve
 /// The source is unknown, the ledger or the broker cannot be used.
 pub fn replay(ledger: &Ledger, settings: &Settings, request: &Request<'_>) -> Result<Done, Stop> {
     let control = ledger.control_now()?;
-    let Some(source) = control.sources.get(request.source) else {
+    if !control.sources.contains_key(request.source) {
         return Err(Stop::Usage(format!("the ledger has no source `{}`", request.source)));
-    };
+    }
     let topic = request.to.unwrap_or(request.source);
-    if !control.sources.contains_key(topic) {
+    let Some(target) = control.sources.get(topic) else {
         return Err(Stop::Usage(format!(
             "topic `{topic}` is no source of this ledger: nobody would record what is replayed into it"
         )));
-    }
-    let decoder = decoder(ledger, source)?;
+    };
+    // What it is replayed into has to read it.
+    let decoder = decoder(ledger, target)?;
     let producer = if request.dry { None } else { Some(Producer::new(settings)?) };
     let mut done = Done::default();
     let mut failed = None;
@@ -73,7 +75,7 @@ pub fn replay(ledger: &Ledger, settings: &Settings, request: &Request<'_>) -> Re
                 if failed.is_some() || request.reason.is_some_and(|reason| reason != row.reason) {
                     return;
                 }
-                if let Some(why) = unfit(source, decoder.as_ref(), &row, request.all) {
+                if let Some(why) = unfit(target, decoder.as_ref(), &row, request.all) {
                     *done.left.entry(why).or_default() += 1;
                     return;
                 }
@@ -112,7 +114,7 @@ fn send(
 }
 
 /// Why a dead letter is not replayed.
-fn unfit(source: &SourceInfo, decoder: Option<&Decoder>, row: &DeadRow, all: bool) -> Option<&'static str> {
+fn unfit(target: &SourceInfo, decoder: Option<&Decoder>, row: &DeadRow, all: bool) -> Option<&'static str> {
     if row.reason == "too_long" || row.reason == "cut_off" {
         return Some(CUT);
     }
@@ -120,7 +122,7 @@ fn unfit(source: &SourceInfo, decoder: Option<&Decoder>, row: &DeadRow, all: boo
         return Some(HIDDEN);
     }
     let readable = match decoder {
-        None => decode(&row.bytes, source.preset).is_ok(),
+        None => decode(&row.bytes, target.preset).is_ok(),
         Some(decoder) => {
             let items = decoder.decode(&Message::of(&row.bytes), &Nobody);
             !items.iter().any(|item| matches!(item, Item::Dead { .. }))

@@ -211,7 +211,7 @@ pub(super) fn topics(
         let count = asked.map_err(|error| Stop::Kafka { what: format!("topic {topic}"), error })?;
         if count.is_none() {
             return Err(Stop::Topic(format!(
-                "there is no topic `{topic}` at {}, or it may not be read",
+                "there is no topic `{topic}` at {}, or this client may not see it. Make it, or record others alone with --source",
                 options.settings.brokers()
             )));
         }

@@ -36,6 +36,20 @@ pub struct Batch {
     pub bytes: Vec<u8>,
     /// Where each stands.
     pub records: Vec<Place>,
+    /// Bytes of their keys and headers.
+    pub outer: usize,
+}
+
+impl Batch {
+    /// An empty one.
+    pub fn new(key: Key, generation: u64) -> Self {
+        Self { key, generation, bytes: Vec::new(), records: Vec::new(), outer: 0 }
+    }
+
+    /// Bytes that it holds in memory, about.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.outer + self.records.len() * size_of::<Place>()
+    }
 }
 
 /// Where a record of a batch stands.
@@ -116,6 +130,14 @@ pub enum ToWorker {
     End,
 }
 
+impl Outer {
+    /// Bytes that it holds in memory, about.
+    pub fn bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len() + 48);
+        self.key.as_ref().map_or(0, Vec::len) + headers.sum::<usize>()
+    }
+}
+
 /// What one entry added.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
@@ -182,6 +204,8 @@ struct Held {
     redaction: Option<Redaction>,
     /// The last record of the chain: whoever delivers another one in its place reads another topic.
     last: Option<LastRecord>,
+    /// The topic is not compacted: a record that is not there any more was another topic's.
+    keeps_all: bool,
     /// Another writer was faster: what comes of this assignment is passed over until there is a new one.
     over: bool,
 }
@@ -269,7 +293,7 @@ impl Worker {
                 }
             }
             ToWorker::Records(batch) => {
-                self.queued.fetch_sub(batch.bytes.len(), Ordering::Relaxed);
+                self.queued.fetch_sub(batch.size(), Ordering::Relaxed);
                 if let Some(one) = current(held, &batch.key, batch.generation) {
                     self.batch(&batch, one, waiting)?;
                 }
@@ -328,7 +352,8 @@ impl Worker {
         let mut recorder = Recorder::new(spec, self.limits, config, random).reading(decoder);
         let (tail, progress) = (start.assigned.tail, start.assigned.progress);
         recorder.step(Input::Assigned { tail, progress }, system_now())?;
-        Ok(Held { generation, source, recorder, redaction, last: start.last, over: false })
+        let (last, keeps_all) = (start.last, start.keeps_all);
+        Ok(Held { generation, source, recorder, redaction, last, keeps_all, over: false })
     }
 
     fn batch(&self, batch: &Batch, one: &mut Held, waiting: &mut Vec<Job>) -> Result<(), Stop> {
@@ -341,14 +366,14 @@ impl Worker {
             let bytes = batch.bytes.get(begin..place.end).unwrap_or_default();
             begin = place.end;
             if let Some(last) = one.last.take()
-                && last.offset.0 == place.offset
-                && !one.recorder.knows(&last, bytes)
+                && (last.offset.0 == place.offset && !one.recorder.knows(&last, bytes)
+                    || last.offset.0 < place.offset && one.keeps_all)
             {
                 return Err(Stop::Topic(format!(
                     "{}: the record at offset {} is not the one that was recorded: the topic was deleted and made \
                      again. Its new records are another source: give the topic another name, or record it into \
                      another ledger",
-                    batch.key, place.offset
+                    batch.key, last.offset.0
                 )));
             }
             let headers: Vec<Header<'_>> = place

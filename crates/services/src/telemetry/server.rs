@@ -1,17 +1,28 @@
 //! `/health/live`, `/health/ready`, `/metrics`, `/state` over HTTP.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
 
 use super::Telemetry;
+
+/// Connections at once: whoever opens more waits, and takes nothing from the recorder.
+const CONNECTIONS: usize = 32;
+/// For a request and its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers at an address from now on, on a thread of its own, as long as the process lives; the address, with the port
 /// that was found where port 0 was asked for.
@@ -29,13 +40,32 @@ pub fn start(address: SocketAddr, telemetry: Arc<Telemetry>) -> io::Result<Socke
         .route("/metrics", get(metrics))
         .route("/state", get(state))
         .with_state(telemetry);
-    std::thread::Builder::new().name("http".to_owned()).spawn(move || {
-        runtime.block_on(async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            axum::serve(listener, routes).await
-        })
-    })?;
+    std::thread::Builder::new()
+        .name("http".to_owned())
+        .spawn(move || runtime.block_on(serve(listener, routes)))?;
     Ok(bound)
+}
+
+async fn serve(listener: TcpListener, routes: Router) -> io::Result<Infallible> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(permit) = free.clone().acquire_owned().await else {
+            return Err(io::Error::other("nobody closes the semaphore"));
+        };
+        let Ok((stream, _)) = listener.accept().await else {
+            // No descriptor is free: one may be soon.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(routes.clone());
+        tokio::spawn(async move {
+            let connection =
+                http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+            let _ = tokio::time::timeout(PATIENCE, connection).await;
+            drop(permit);
+        });
+    }
 }
 
 fn healthy(against: &[String]) -> impl IntoResponse + use<> {

@@ -30,6 +30,11 @@ pub fn register(
     redaction: &RedactionArgs,
 ) -> anyhow::Result<Exit> {
     names::check_source_name(name)?;
+    if kind == SourceKind::Topic && !is_topic(name) {
+        anyhow::bail!(
+            "`{name}` is no name that a Kafka topic can have: 1 to 249 of a-z, A-Z, 0-9, `.`, `_` and `-`, and neither `.` nor `..`"
+        );
+    }
     let ledger = open(dir)?;
     let preset = read.preset;
     let map = match map_text(preset, read.map.as_deref())? {
@@ -55,4 +60,10 @@ pub fn register(
         .map_err(of_ledger)?;
     println!("source `{name}` is registered (control entry {seq})");
     Ok(Exit::Yes)
+}
+
+/// Kafka's own rule.
+fn is_topic(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    (1..=249).contains(&name.len()) && name.chars().all(fits) && name != "." && name != ".."
 }

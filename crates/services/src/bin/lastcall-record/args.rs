@@ -1,7 +1,7 @@
 //! The command line and the file of `--config`: flag over environment over file over default.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
     pub redaction_key: Option<PathBuf>,
     /// Where /health/live, /health/ready, /metrics and /state answer [127.0.0.1:9464; none with --once].
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// End when everything that was there at the start is recorded.
     #[arg(long)]
@@ -152,6 +152,15 @@ fn from(text: &str) -> Result<From, String> {
     }
 }
 
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    let found = text
+        .to_socket_addrs()
+        .map_err(|error| format!("a place is HOST:PORT, such as 127.0.0.1:9464 ({error})"))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| "this name has no address".to_owned())
+}
+
 fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "a time such as 2026-06-01T09:30:00Z".to_owned())
 }
@@ -168,7 +177,7 @@ struct File {
     instance: Option<String>,
     from: Option<toml::Value>,
     redaction_key: Option<PathBuf>,
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
     chunk_age: Option<u32>,
     memory: Option<u32>,
     workers: Option<u16>,
@@ -186,7 +195,14 @@ impl Args {
         let Some(path) = self.config.clone() else { return Ok(self) };
         let text =
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file: File = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        // The library's own text shows the line, and a password may stand in it.
+        let file: File = toml::from_str(&text).map_err(|error| {
+            let line = error
+                .span()
+                .and_then(|span| text.get(..span.start))
+                .map_or(1, |before| before.matches('\n').count() + 1);
+            anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
+        })?;
         self.ledger = self.ledger.or(file.ledger);
         self.brokers = self.brokers.or(file.brokers);
         if self.sources.is_empty() {
@@ -201,10 +217,17 @@ impl Args {
             })?);
         }
         self.redaction_key = self.redaction_key.or(file.redaction_key);
-        self.listen = self.listen.or(file.listen);
+        // A short run beside a recorder with the same file takes no place from it.
+        let serves = !self.once && !self.dry_run && self.command.is_none();
+        if let (None, Some(text), true) = (self.listen, file.listen, serves) {
+            let found =
+                listen(&text).map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
+            self.listen = Some(found);
+        }
         self.chunk_age = within(self.chunk_age.or(file.chunk_age), "chunk_age", 1..=3600, &path)?;
         self.memory = within(self.memory.or(file.memory), "memory", 8..=65536, &path)?;
-        self.workers = self.workers.or(file.workers);
+        let workers = self.workers.or(file.workers).map(u32::from);
+        self.workers = within(workers, "workers", 1..=64, &path)?.map(u16::try_from).transpose()?;
         let mut settings: Vec<String> =
             file.librdkafka.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
         settings.append(&mut self.settings); // the later one wins

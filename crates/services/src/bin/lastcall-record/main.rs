@@ -3,6 +3,7 @@
 mod args;
 mod told;
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
@@ -123,7 +124,7 @@ fn options(args: &Args, ledger: &Ledger) -> anyhow::Result<Options> {
         settings: args.settings()?,
         group,
         instance: args.instance.clone().filter(|_| !args.dry_run),
-        sources: args.sources.clone(),
+        sources: args.sources.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
         from: args.from,
         accept_gap: args.accept_gap.clone(),
         key: args.redaction_key.as_deref().map(|path| key(path, ledger)).transpose()?,
