@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use lastcall_event::Timestamp;
+use lastcall_ledger::Ledger;
 use lastcall_tests::services::broker::Broker;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
@@ -143,11 +144,11 @@ fn bench() -> Result<()> {
         let ledger = dir.join(format!("kafka-{round}"));
         fresh(&lastcall, &made.ledger, &ledger)?;
         one.push(run(&mut record(&ledger, &format!("one-{round}")))?);
-        recorded(&lastcall, &ledger, made.events)?;
+        recorded(&ledger, made.events)?;
         fresh(&lastcall, &made.ledger, &ledger)?;
         let group = format!("two-{round}");
         two.push(together(vec![record(&ledger, &group), record(&ledger, &group)])?);
-        recorded(&lastcall, &ledger, made.events)?;
+        recorded(&ledger, made.events)?;
         std::fs::remove_dir_all(&ledger)?;
         if let Some(python) = &python {
             let job = root.join("benches/peers/consume.py");
@@ -200,15 +201,10 @@ fn fresh(lastcall: &Path, from: &Path, to: &Path) -> Result<()> {
 }
 
 /// What was recorded is every event, once.
-fn recorded(lastcall: &Path, ledger: &Path, events: u64) -> Result<()> {
-    let out = Command::new(lastcall).args(["status", "--format", "json", "--ledger"]).arg(ledger).output()?;
-    let status: Value = serde_json::from_slice(&out.stdout).context("status is no JSON")?;
-    let calls: u64 = status["tools"]
-        .as_array()
-        .context("status without tools")?
-        .iter()
-        .filter_map(|tool| tool["calls"].as_u64())
-        .sum();
+fn recorded(ledger: &Path, events: u64) -> Result<()> {
+    let partitions = Ledger::open(ledger)?.partitions()?;
+    let chunks = partitions.iter().flat_map(|partition| partition.chunks());
+    let calls: u64 = chunks.map(|(_, chunk)| chunk.balance.calls).sum();
     anyhow::ensure!(calls == events, "{calls} calls are recorded, {events} were written");
     Ok(())
 }
