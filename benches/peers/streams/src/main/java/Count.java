@@ -52,7 +52,7 @@ public class Count {
       cells = context.getStateStore("cells");
     }
 
-    public void process(Record<byte[], byte[]> record) {
+    public void process(org.apache.kafka.streams.processor.api.Record<byte[], byte[]> record) {
       JsonNode event = JSON.readTree(record.value());
       String tool = event.get("tool_id").stringValue();
       String key = event.get("ts").stringValue().substring(0, 10) + "|" + tool;
