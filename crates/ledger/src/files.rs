@@ -1,8 +1,6 @@
 //! What the Parquet files share: how columns are encoded, how rows become bytes, how batches are read back.
 
-use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use arrow_array::builder::ArrayBuilder;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
@@ -300,27 +298,11 @@ pub(crate) fn for_each_kept_batch(
     Ok(())
 }
 
-thread_local! {
-    /// Whether this thread is inside the Parquet reader.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Runs one step of the Parquet reader, which asserts what a file that was altered breaks (a column that begins before the
-/// file, say). That is a file that cannot be read, and no error of this program: nothing is printed.
+/// file, say). That is a file that cannot be read.
 pub(crate) fn calmly<T>(path: &str, step: impl FnOnce() -> T) -> Result<T, LedgerError> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !INSIDE.get() {
-                before(info);
-            }
-        }));
-    });
-    INSIDE.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(step));
-    INSIDE.set(false);
-    done.map_err(|_| LedgerError::unreadable(path, "it is no Parquet file that a ledger wrote"))
+    crate::calm::calmly(step)
+        .ok_or_else(|| LedgerError::unreadable(path, "it is no Parquet file that a ledger wrote"))
 }
 
 /// One column of a batch as the array type that the schema says.

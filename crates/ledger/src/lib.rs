@@ -4,6 +4,7 @@
 //! where the bytes lie; it decides nothing about calls.
 
 mod calls;
+mod calm;
 pub mod chain;
 pub mod control;
 pub mod days;
@@ -35,6 +36,7 @@ pub mod window;
 pub mod wire;
 
 pub use calls::{CallRef, CallsWriter, commitment};
+pub use calm::calmly;
 pub use dead::{DeadRef, DeadWriter};
 pub use error::LedgerError;
 pub use files::FileBytes;

@@ -19,10 +19,8 @@ pub mod replay;
 mod service;
 pub mod worker;
 
-use std::cell::Cell;
 use std::fmt;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use lastcall_ledger::LedgerError;
 use lastcall_ledger::store::StoreError;
@@ -30,28 +28,6 @@ use lastcall_record::{PairError, RecordError, RunError};
 use rdkafka::error::KafkaError;
 
 pub use service::{Options, Summary, run};
-
-thread_local! {
-    /// Whether this thread reads what a library may give up on.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs what a library asserts of bytes that anybody may have written: nothing is printed, and it is no error of this program.
-fn calmly<T>(step: impl FnOnce() -> T) -> Option<T> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !INSIDE.get() {
-                before(info);
-            }
-        }));
-    });
-    INSIDE.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(step));
-    INSIDE.set(false);
-    done.ok()
-}
 
 /// One partition of one source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

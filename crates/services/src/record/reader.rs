@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lastcall_event::Timestamp;
+use lastcall_ledger::calmly;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Headers, Message};
@@ -19,7 +20,7 @@ use super::ends::Seen;
 use super::pulse::Pulse;
 use super::service::Summary;
 use super::worker::{Batch, FromWorker, Outer, Place, ToWorker};
-use super::{Key, Stop, calmly};
+use super::{Key, Stop};
 use crate::telemetry::Telemetry;
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
