@@ -502,7 +502,7 @@ fn a_candidate_that_comes_while_recorders_run_is_compared_from_then_on() {
     lagging.signal("STOP");
     observe(&ledger, &contract(crate::topic::OLD, 1), &contract(WIDE, 3), &PairConfig::default());
     let seq = ledger.control().unwrap().entries.last().unwrap().entry.seq;
-    std::thread::sleep(2 * SECOND);
+    std::thread::sleep(4 * SECOND);
     produce(&broker, 200, 200, 2);
     until("the second part", || recorded(&ledger).balance.read == 400);
     lagging.signal("CONT");
@@ -533,7 +533,7 @@ fn a_candidate_that_comes_while_recorders_run_is_compared_from_then_on() {
             if wanted == 1 { before += chunk.balance.calls } else { after += chunk.balance.calls }
         }
     }
-    assert!(before >= 190 && after >= 380, "{before} {after}");
+    assert!(before >= 190 && after >= 340, "{before} {after}");
     println!("{before} calls before the candidate was observed, {after} with it");
     intact(&path);
 }

@@ -1,4 +1,5 @@
-//! Looks at the topics from outside every few seconds: where each partition really ends, and how many there are.
+//! Looks at the topics from outside every few seconds: where each partition really ends, and how many there are; and at the
+//! control chain.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -9,6 +10,7 @@ use lastcall_event::Timestamp;
 use lastcall_ledger::system_now;
 
 use super::Key;
+use super::follower::Follower;
 use crate::kafka::topic::Observer;
 
 /// Until the first partitions are there.
@@ -37,6 +39,7 @@ pub enum Seen {
 /// Looks until nobody listens any more. `stop` ends the waiting in between. What no broker answers is asked again.
 pub fn run(
     observer: &Observer,
+    follower: &Follower,
     owned: &Mutex<Vec<Key>>,
     every: Duration,
     seen: &Sender<Seen>,
@@ -44,6 +47,9 @@ pub fn run(
 ) {
     let mut counts: BTreeMap<Arc<str>, i32> = BTreeMap::new();
     loop {
+        // An idle partition opens its next chunk under what the control chain says then; what cannot be read is said where it is
+        // needed.
+        let _ = follower.refresh();
         let keys = owned.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let idle = keys.is_empty();
         for key in keys {

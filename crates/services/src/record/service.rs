@@ -141,8 +141,8 @@ pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str))
         for _ in 0..COMMITTERS {
             scope.spawn(|| commits::run(ledger, &pulse, &options.telemetry, &todo));
         }
-        let (outside, owned) = (observer.clone(), keys.clone());
-        scope.spawn(move || ends::run(&outside, &owned, options.look, &seen, &stopped));
+        let (outside, owned, followed) = (observer.clone(), keys.clone(), follower.clone());
+        scope.spawn(move || ends::run(&outside, &followed, &owned, options.look, &seen, &stopped));
         let assigner = Assigner {
             ledger: ledger.clone(),
             follower: follower.clone(),

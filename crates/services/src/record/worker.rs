@@ -19,7 +19,7 @@ use lastcall_record::{Action, Commit, Incoming, Input, Limits, Recorder, Spec};
 
 use super::assign::Start;
 use super::commits::Job;
-use super::follower::Follower;
+use super::follower::{Configuration, Follower};
 use super::pulse::Pulse;
 use super::{Key, Stop};
 
@@ -263,7 +263,9 @@ impl Worker {
             }
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
+                let current = self.follower.now();
                 for (key, one) in &mut held {
+                    self.configure(&current, key, one, &mut waiting)?;
                     self.step(key, one, Input::Tick, &mut waiting)?;
                 }
             }
@@ -428,10 +430,7 @@ impl Worker {
                         continue;
                     }
                     waiting.push(self.job(key, one, commit));
-                    if current.control().seq > one.recorder.control() {
-                        let config = Box::new(self.follower.config(&current, &one.source)?);
-                        one.recorder.step(Input::Configured(config), system_now())?;
-                    }
+                    self.configure(&current, key, one, waiting)?;
                 }
                 Action::Reassign => {
                     self.drop_it(key, one, "another recorder was faster; reading goes on at its tail")
@@ -439,6 +438,21 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Tells a recorder what the control chain says now: what is open closes, and its next chunk opens under that.
+    fn configure(
+        &self,
+        current: &Configuration,
+        key: &Key,
+        one: &mut Held,
+        waiting: &mut Vec<Job>,
+    ) -> Result<(), Stop> {
+        if one.over || current.control().seq <= one.recorder.control() {
+            return Ok(());
+        }
+        let config = Box::new(self.follower.config(current, &one.source)?);
+        self.step(key, one, Input::Configured(config), waiting)
     }
 
     /// What is open is dropped; the partition is assigned again at its chain's tail.
