@@ -12,6 +12,35 @@ use tokio::runtime::Builder;
 /// How long one question to the brokers may take.
 pub const ASK: Duration = Duration::from_secs(10);
 
+/// Asks again while the brokers are away, for about a minute: a broker that is started again is no reason to end.
+///
+/// # Errors
+/// They stay away, or answer with another error.
+pub fn patiently<T>(mut ask: impl FnMut() -> Result<T, KafkaError>) -> Result<T, KafkaError> {
+    use rdkafka::error::RDKafkaErrorCode as Code;
+    for _ in 0..5 {
+        match ask() {
+            Err(error)
+                if matches!(
+                    error.rdkafka_error_code(),
+                    Some(
+                        Code::BrokerTransportFailure
+                            | Code::AllBrokersDown
+                            | Code::OperationTimedOut
+                            | Code::RequestTimedOut
+                            | Code::LeaderNotAvailable
+                            | Code::NotLeaderForPartition
+                    )
+                ) =>
+            {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            answer => return answer,
+        }
+    }
+    ask()
+}
+
 /// A client that asks and does not consume. It sees uncommitted records: its high watermark is the true end, also
 /// behind an open transaction, which a reader of committed records cannot see.
 pub struct Observer {

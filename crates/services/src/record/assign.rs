@@ -14,7 +14,7 @@ use lastcall_record::{Assigned, Committer, beginning};
 
 use super::Stop;
 use super::follower::Follower;
-use crate::kafka::topic::{Bounds, Observer};
+use crate::kafka::topic::{Bounds, Observer, patiently};
 
 /// Where the first deployment of a source begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Assigner {
             None => self.begin(&committer, source, partition, partitions)?,
         };
         self.follower.reach(&assigned.control)?;
-        let bounds = self.observer.bounds(&source.name, partition)?;
+        let bounds = patiently(|| self.observer.bounds(&source.name, partition))?;
         self.fits(source, partition, &assigned, bounds)?;
         if assigned.progress.next.0 < bounds.low {
             assigned = self.gap(source, partition, &assigned, bounds.low)?;
@@ -147,7 +147,7 @@ impl Assigner {
         partition: i32,
         partitions: i32,
     ) -> Result<Assigned, Stop> {
-        let bounds = self.observer.bounds(&source.name, partition)?;
+        let bounds = patiently(|| self.observer.bounds(&source.name, partition))?;
         let first = self.is_of_the_first(&source.name, partition)?;
         let next = match (self.from, first) {
             (_, false) | (Some(From::Earliest), true) => bounds.low,

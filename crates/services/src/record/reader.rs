@@ -21,6 +21,7 @@ use super::pulse::Pulse;
 use super::service::Summary;
 use super::worker::{Batch, FromWorker, Outer, Place, ToWorker};
 use super::{Key, Stop};
+use crate::kafka::topic::patiently;
 use crate::telemetry::Telemetry;
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
@@ -150,10 +151,10 @@ impl Context {
         let mut counts: BTreeMap<Arc<str>, i32> = BTreeMap::new();
         for key in keys {
             if !counts.contains_key(&key.source) {
-                let count = self.assigner.observer.partitions(&key.source).map_err(|error| Stop::Kafka {
-                    what: format!("the partitions of topic {}", key.source),
-                    error,
-                })?;
+                let count =
+                    patiently(|| self.assigner.observer.partitions(&key.source)).map_err(|error| {
+                        Stop::Kafka { what: format!("the partitions of topic {}", key.source), error }
+                    })?;
                 counts.insert(key.source.clone(), count.unwrap_or(1));
             }
         }
