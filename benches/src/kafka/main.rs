@@ -130,9 +130,9 @@ fn bench() -> Result<()> {
     let me = std::env::current_exe()?;
     let lastcall = target.join("release/lastcall");
     let recorder = target.join("release/lastcall-record");
-    let record = |ledger: &Path, group: &str| {
+    let record = |ledger: &Path, group: &str, from: &str| {
         let mut command = Command::new(&recorder);
-        command.arg("--ledger").arg(ledger).args(["--brokers", &broker.address, "--from", "earliest"]);
+        command.arg("--ledger").arg(ledger).args(["--brokers", &broker.address, "--from", from]);
         command.args(["--once", "--group", group]);
         command
     };
@@ -143,11 +143,11 @@ fn bench() -> Result<()> {
         parse.push(run(Command::new(&me).args(["parse", &broker.address]))?);
         let ledger = dir.join(format!("kafka-{round}"));
         fresh(&lastcall, &made.ledger, &ledger)?;
-        one.push(run(&mut record(&ledger, &format!("one-{round}")))?);
+        one.push(run(&mut record(&ledger, &format!("one-{round}"), "earliest"))?);
         recorded(&ledger, made.events)?;
         fresh(&lastcall, &made.ledger, &ledger)?;
         let group = format!("two-{round}");
-        two.push(together(vec![record(&ledger, &group), record(&ledger, &group)])?);
+        two.push(together(vec![record(&ledger, &group, "earliest"), record(&ledger, &group, "earliest")])?);
         recorded(&ledger, made.events)?;
         std::fs::remove_dir_all(&ledger)?;
         if let Some(python) = &python {
@@ -212,7 +212,7 @@ fn recorded(ledger: &Path, events: u64) -> Result<()> {
 /// CPU seconds of a recorder that finds nothing to read.
 fn idle(
     lastcall: &Path,
-    record: &impl Fn(&Path, &str) -> Command,
+    record: &impl Fn(&Path, &str, &str) -> Command,
     made: &input::Made,
     dir: &Path,
 ) -> Result<f64> {
@@ -220,9 +220,7 @@ fn idle(
     let mut all = Vec::new();
     for n in 0..3 {
         fresh(lastcall, &made.ledger, &ledger)?;
-        let mut command = record(&ledger, &format!("idle-{n}"));
-        command.args(["--from", "latest"]);
-        all.push(run(&mut command)?.cpu_s);
+        all.push(run(&mut record(&ledger, &format!("idle-{n}"), "latest"))?.cpu_s);
     }
     std::fs::remove_dir_all(&ledger)?;
     Ok(median(all))
