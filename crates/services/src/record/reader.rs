@@ -294,7 +294,6 @@ impl Reader {
         let (mut hinted, mut said, mut polled) = (Instant::now(), None::<Instant>, 0u32);
         while !stop.load(Ordering::Relaxed) {
             self.watch()?;
-            self.context().telemetry.tick();
             match self.consumer.poll(POLL) {
                 Some(Ok(message)) => {
                     self.record(&message);
@@ -307,6 +306,7 @@ impl Reader {
                 Some(Err(error)) => self.error(error, &mut said)?,
                 None => self.hand_over_all(),
             }
+            self.context().telemetry.tick();
             self.serve(&mut hints)?;
             if hinted.elapsed() >= HINTS {
                 hinted = Instant::now();
