@@ -2,9 +2,6 @@
 //! only counts. Alternating runs on one machine, medians and ratios, written to `target/figures/run.json`.
 //! Never asserts a time: machines are shared and noisy.
 
-mod input;
-mod measure;
-
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use measure::{Used, median, run};
+use lastcall_benches::input;
+use lastcall_benches::measure::{Used, median, run};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -55,7 +55,6 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 /// Runs commands beside each other to their ends: CPU of all, wall time of the longest, the largest of their peaks.
-#[allow(dead_code)] // only one of the binaries that share this file
 pub fn together(commands: Vec<Command>) -> Result<Used> {
     let before = children()?;
     let start = Instant::now();

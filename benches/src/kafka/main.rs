@@ -2,17 +2,14 @@
 //! beside a Python consumer and a Kafka Streams topology that only count. Alternating runs, medians and ratios, written to
 //! `target/figures/kafka.json`. Never asserts a time: machines are shared and noisy.
 
-#[path = "../input.rs"]
-mod input;
-#[path = "../measure.rs"]
-mod measure;
-
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use lastcall_benches::input;
+use lastcall_benches::measure::{Used, median, run, together};
 use lastcall_event::Timestamp;
 use lastcall_ledger::Ledger;
 use lastcall_tests::services::broker::Broker;
@@ -22,8 +19,6 @@ use rdkafka::message::Message as _;
 use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde_json::{Value, json};
-
-use measure::{Used, median, run, together};
 
 const TOPIC: &str = "bench";
 const PARTITIONS: i32 = 6;

@@ -1,0 +1,4 @@
+//! What the benchmarks share: their input, and what a run used.
+
+pub mod input;
+pub mod measure;
