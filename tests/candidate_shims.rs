@@ -37,7 +37,10 @@ fn shims() -> Vec<Shim> {
         .filter(|(shim, program)| {
             let there = Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
             if !there {
-                assert!(std::env::var("LASTCALL_SERVICES").is_ok_and(|v| v == "required"), "{program} is not here");
+                assert!(
+                    std::env::var("LASTCALL_SERVICES").is_ok_and(|v| v == "required"),
+                    "{program} is not here"
+                );
                 eprintln!("SKIPPED: {shim:?}: {program} is not here");
             }
             there
@@ -173,15 +176,26 @@ fn http(address: &str, request: &[u8]) -> Option<(u16, Vec<u8>)> {
 }
 
 fn post(address: &str, body: &[u8]) -> Option<(u16, Vec<u8>)> {
-    let mut request =
-        format!("POST / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len())
-            .into_bytes();
+    let mut request = format!(
+        "POST / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
     request.extend_from_slice(body);
     http(address, &request)
 }
 
 fn json_of(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
+}
+
+/// An answer to the call `c`, which it has to name.
+fn answer_of(bytes: &[u8]) -> Value {
+    let mut answer = json_of(bytes);
+    if answer.get("status").is_some() {
+        assert_eq!(answer.as_object_mut().unwrap().remove("call_id"), Some(json!("c")), "{answer}");
+    }
+    answer
 }
 
 #[test]
@@ -197,7 +211,7 @@ fn http_candidates_keep_to_the_protocol() {
         let mut run = 0;
         for (arguments, wanted) in behaviours(shim) {
             let (code, body) = post(&address, &call(&arguments, "replica")).unwrap();
-            assert_eq!((code, json_of(&body)), (200, wanted), "{shim:?}: {arguments}");
+            assert_eq!((code, answer_of(&body)), (200, wanted), "{shim:?}: {arguments}");
             run += 1;
         }
         let (_, body) = post(&address, &call(&json!({"do": "mode"}), "dry_run")).unwrap();
@@ -207,7 +221,10 @@ fn http_candidates_keep_to_the_protocol() {
             match post(&address, &body) {
                 Some((code, answer)) => {
                     assert_eq!(code, wanted, "{shim:?}: {what}");
-                    assert!(serde_json::from_slice::<Value>(&answer).is_err(), "{shim:?}: {what} is answered");
+                    assert!(
+                        serde_json::from_slice::<Value>(&answer).is_err(),
+                        "{shim:?}: {what} is answered"
+                    );
                 }
                 None => assert_eq!(wanted, 413, "{shim:?}: {what}: no answer"),
             }
@@ -222,7 +239,7 @@ fn http_candidates_keep_to_the_protocol() {
                         post(&address, &call(&json!({"do": "echo", "value": number}), "replica")).unwrap();
                     match code {
                         200 => {
-                            assert_eq!(json_of(&body), json!({"status": "ok", "result": number}));
+                            assert_eq!(answer_of(&body), json!({"status": "ok", "result": number}));
                             1
                         }
                         429 => 0,
@@ -234,7 +251,10 @@ fn http_candidates_keep_to_the_protocol() {
         let answered: u64 = all.into_iter().map(|one| one.join().unwrap()).sum();
         assert!(answered > 0);
         assert_eq!(candidate.effects(), run + answered, "{shim:?}");
-        println!("{shim:?} over HTTP: {run} calls, {} hostile ones, 100 at once: {answered} answered", hostile().len());
+        println!(
+            "{shim:?} over HTTP: {run} calls, {} hostile ones, 100 at once: {answered} answered",
+            hostile().len()
+        );
     }
 }
 
@@ -242,12 +262,15 @@ fn http_candidates_keep_to_the_protocol() {
 fn command_candidates_keep_to_the_protocol() {
     for shim in shims() {
         let mut candidate = Candidate::start(shim, &[]);
-        assert_eq!(json_of(candidate.line().as_bytes()), json!({"lastcall": 1, "modes": ["replica", "dry_run"]}));
+        assert_eq!(
+            json_of(candidate.line().as_bytes()),
+            json!({"lastcall": 1, "modes": ["replica", "dry_run"]})
+        );
         let mut run = 0;
-        let mut say = |candidate: &mut Candidate, line: &[u8]| {
+        let say = |candidate: &mut Candidate, line: &[u8]| {
             candidate.input.write_all(line).unwrap();
             candidate.input.write_all(b"\n").unwrap();
-            json_of(candidate.line().as_bytes())
+            answer_of(candidate.line().as_bytes())
         };
         for (what, line, _) in hostile() {
             let answer = say(&mut candidate, &line);
@@ -258,7 +281,7 @@ fn command_candidates_keep_to_the_protocol() {
             assert_eq!(say(&mut candidate, &call(&arguments, "replica")), wanted, "{shim:?}: {arguments}");
             run += 1;
         }
-        let mut deep = b"{\"mode\":\"replica\",\"arguments\":".to_vec();
+        let mut deep = b"{\"mode\":\"replica\",\"call_id\":\"c\",\"arguments\":".to_vec();
         deep.extend(std::iter::repeat_n(b'[', 200_000));
         deep.extend(std::iter::repeat_n(b']', 200_000));
         deep.push(b'}');

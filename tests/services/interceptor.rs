@@ -57,6 +57,8 @@ pub struct Produced {
     pub by_tool: BTreeMap<String, u64>,
     /// Losses by tool.
     pub lost: BTreeMap<String, u64>,
+    /// Every call, as it was written.
+    pub rows: Vec<Value>,
 }
 
 impl Produced {
@@ -75,6 +77,7 @@ impl Produced {
                     }
                     assert!(produced.calls.insert(call.call_id.to_string()), "call {} twice", call.call_id.0);
                     *produced.by_tool.entry(call.tool_id.to_string()).or_default() += 1;
+                    produced.rows.push(serde_json::from_slice(&bytes).unwrap());
                 }
                 Record::Loss(loss) => {
                     assert!(loss.interval.from < loss.interval.to);
@@ -155,7 +158,11 @@ fn a_broker_that_goes_away_holds_up_no_call_and_every_loss_is_counted() {
         number("limit_bytes"),
         told["resident_mib"],
     );
-    assert_eq!(number("made"), produced.calls.len() as u64 + produced.losses(), "made = records + losses: {told}");
+    assert_eq!(
+        number("made"),
+        produced.calls.len() as u64 + produced.losses(),
+        "made = records + losses: {told}"
+    );
     assert!(number("peak_held") <= number("limit_records") && number("peak_bytes") <= number("limit_bytes"));
     assert_eq!((told["closed"].as_bool(), number("closed_children")), (Some(true), number("children")));
     assert_eq!(number("taken"), number("delivered"), "what the queue took was written");

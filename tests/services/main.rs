@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 mod deployment;
+mod gateway;
 mod interceptor;
 mod kafka_record;
 mod kafka_service;

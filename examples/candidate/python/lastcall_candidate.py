@@ -33,7 +33,6 @@ STATUSES = (
     "rate_limited",
     "timeout",
     "platform_error",
-    "unknown",
 )
 LIMIT = 8 << 20
 _UNSET: Any = object()
@@ -108,14 +107,16 @@ class Candidate:
             raise Refused(400, "a call is an object with arguments and mode")
         if call["mode"] not in self.modes:
             raise Refused(422, "this candidate does not implement the mode")
-        return self._run(call["arguments"], call["mode"])
+        # An answer names its call, so that it is never taken for that to another.
+        named = {"call_id": call["call_id"]} if isinstance(call.get("call_id"), str) else {}
+        return self._run(call["arguments"], call["mode"], named)
 
-    def _run(self, arguments: Any, mode: str) -> bytes:
+    def _run(self, arguments: Any, mode: str, named: dict[str, Any]) -> bytes:
         try:
             told = self.tool(arguments, mode)
             if not isinstance(told, Answer):
                 told = Answer(told)
-            fields: dict[str, Any] = {"status": "ok"}
+            fields: dict[str, Any] = {"status": "ok", **named}
             if told.result is not _UNSET:
                 fields["result"] = told.result
             if told.arguments is not _UNSET:
@@ -124,7 +125,7 @@ class Candidate:
                 fields["partial"] = told.partial
             return _dumps(fields)
         except Exception as error:
-            return _dumps(of_exception(error))
+            return _dumps({**of_exception(error), **named}, ensure_ascii=True)
 
 
 def of_exception(error: Exception) -> dict[str, Any]:
@@ -147,8 +148,8 @@ def of_exception(error: Exception) -> dict[str, Any]:
     return answer
 
 
-def _dumps(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+def _dumps(value: Any, ensure_ascii: bool = False) -> bytes:
+    return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False, separators=(",", ":")).encode()
 
 
 def server(
@@ -231,6 +232,7 @@ def lines(tool: Tool, modes: Sequence[str], source: IO[bytes], sink: IO[bytes], 
 
 def main(tool: Tool, modes: Sequence[str]) -> None:
     """Runs the candidate as the command line says."""
+    Candidate(tool, modes)  # A mode that is none is refused before anything else.
     parser = argparse.ArgumentParser(description="A candidate for lastcall-mirror.")
     parser.add_argument("--http", type=int, metavar="PORT", help="serve HTTP on this port (0: any) instead of JSON Lines")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")

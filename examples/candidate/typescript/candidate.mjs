@@ -13,7 +13,7 @@ import { createServer } from "node:http";
 import { Console } from "node:console";
 
 /** @typedef {"replica" | "snapshot" | "dry_run" | "sandbox"} Mode */
-/** @typedef {"ok" | "invalid_arguments" | "business_error" | "permission_denied" | "rate_limited" | "timeout" | "platform_error" | "unknown"} Status */
+/** @typedef {"ok" | "invalid_arguments" | "business_error" | "permission_denied" | "rate_limited" | "timeout" | "platform_error"} Status */
 /** @typedef {(args: any, mode: Mode) => unknown} Tool - Returns or promises a result, or an `Answer`; throws to fail. */
 /** @typedef {{ limit?: number, calls?: number }} Limits - Bytes a call, and calls at once. */
 
@@ -21,7 +21,7 @@ import { Console } from "node:console";
 export const MODES = ["replica", "snapshot", "dry_run", "sandbox"];
 /** @type {readonly Status[]} */
 export const STATUSES = [
-  "ok", "invalid_arguments", "business_error", "permission_denied", "rate_limited", "timeout", "platform_error", "unknown",
+  "ok", "invalid_arguments", "business_error", "permission_denied", "rate_limited", "timeout", "platform_error",
 ];
 const LIMIT = 8 << 20;
 
@@ -102,12 +102,14 @@ async function answer(tool, modes, request) {
     throw new Refused(400, "a call is an object with arguments and mode");
   }
   if (!modes.includes(call.mode)) throw new Refused(422, "this candidate does not implement the mode");
+  // An answer names its call, so that it is never taken for that to another.
+  const named = typeof call.call_id === "string" ? { call_id: call.call_id } : {};
   try {
     const told = await tool(call.arguments, call.mode);
     const { result, more } = told instanceof Answer ? told : new Answer(told === undefined ? null : told);
-    return JSON.stringify({ status: "ok", result, ...more });
+    return JSON.stringify({ status: "ok", ...named, result, ...more });
   } catch (error) {
-    return JSON.stringify(ofError(error));
+    return JSON.stringify({ ...ofError(error), ...named });
   }
 }
 
