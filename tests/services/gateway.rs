@@ -328,7 +328,7 @@ fn a_tool_server_that_is_away_is_recorded() {
     let Some(broker) = Broker::start() else { return };
     broker.topic("other-calls", 1, &[]);
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let gateway = Gateway::start(&broker, &nobody, &["--topic", "other-calls", "--raw"]);
+    let gateway = Gateway::start(&broker, &nobody, &["--topic", "other-calls"]);
     assert_eq!(post(&gateway.address, "/lookup", "{}", "s").0, 502);
     let begun = Instant::now();
     gateway.end();
@@ -339,6 +339,7 @@ fn a_tool_server_that_is_away_is_recorded() {
     assert_eq!(row["outcome"]["status"], "platform_error");
     assert_eq!(
         (row["outcome"]["error_class"].as_str(), row["fidelity"].as_str()),
-        (Some("connection"), Some("raw"))
+        (Some("connection"), Some("not_captured")),
+        "without a connection nothing is read of the request"
     );
 }

@@ -80,7 +80,8 @@ impl Produced {
                     produced.rows.push(serde_json::from_slice(&bytes).unwrap());
                 }
                 Record::Loss(loss) => {
-                    assert!(loss.interval.from < loss.interval.to);
+                    assert!(loss.interval.from <= loss.interval.to);
+                    assert_eq!(loss.interval.from.day(), loss.interval.to.day(), "it counts on one day");
                     let tool = loss.tool_id.as_deref().unwrap_or_default().to_owned();
                     *produced.lost.entry(tool).or_default() += loss.count;
                 }

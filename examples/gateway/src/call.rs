@@ -73,8 +73,16 @@ pub struct Job {
     pub headers: HeaderMap,
     pub at: i64,
     pub latency_ms: f64,
-    pub request: Vec<u8>,
+    /// `None`: it was not read to its end.
+    pub request: Option<Vec<u8>>,
     pub answer: Answer,
+}
+
+impl Job {
+    /// The request's body, where it is whole and text.
+    fn text(&self) -> Option<&str> {
+        self.request.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
 }
 
 /// A record on its way.
@@ -123,7 +131,7 @@ struct Outcome<'a> {
 /// The records of a call that has passed. One that is no call gives none.
 pub fn records(job: &Job) -> serde_json::Result<Vec<Record>> {
     match &job.source.spec {
-        Some(spec) => Ok(vec![record(job, spec, std::str::from_utf8(&job.request).ok(), outcome(job))?]),
+        Some(spec) => Ok(vec![record(job, spec, job.text(), outcome(job))?]),
         None => mcp(job),
     }
 }
@@ -278,7 +286,7 @@ fn events(text: &str) -> Vec<String> {
 }
 
 fn mcp(job: &Job) -> serde_json::Result<Vec<Record>> {
-    let text = std::str::from_utf8(&job.request).unwrap_or_default();
+    let text = job.text().unwrap_or_default();
     let answer = std::str::from_utf8(&job.answer.body).unwrap_or_default();
     let streamed = job
         .answer

@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 /// Microseconds.
 pub const DAY: i64 = 86_400_000_000;
+/// Microseconds.
+pub const MILLISECOND: i64 = 1_000;
 /// More tools than this in the counts are counted without their name.
 const TOOLS: usize = 1_000;
 /// What a call costs beside its bytes.

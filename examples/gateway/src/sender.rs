@@ -15,7 +15,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext, Pur
 use serde_json::json;
 
 use crate::call::{Job, moment, records};
-use crate::held::{DAY, Held, Losses, Lost, Room};
+use crate::held::{DAY, Held, Losses, Lost, MILLISECOND, Room};
 
 const TICK: Duration = Duration::from_millis(50);
 
@@ -218,9 +218,11 @@ impl Writer {
         answers.answered.store(false, Ordering::Release);
         for (key, lost) in held.losses() {
             let (tool, Lost { count, first, last }) = (key.0.clone(), lost);
+            // It ends before midnight, so that it is of one day for every reader.
+            let end = (last + MILLISECOND).min((key.1 + 1) * DAY - MILLISECOND).max(first);
             let mut row = json!({
                 "type": "loss", "schema_version": 1, "count": count,
-                "interval": {"from": moment(first), "to": moment(last.saturating_add(1).min((key.1 + 1) * DAY))}
+                "interval": {"from": moment(first), "to": moment(end)}
             });
             if let (Some(tool), Some(row)) = (&tool, row.as_object_mut()) {
                 row.insert("tool_id".into(), tool.as_str().into());

@@ -117,8 +117,10 @@ impl Call {
             }
             std::mem::replace(&mut *inner, Inner { told: true, ..Inner::default() })
         };
-        let Some(room) = inner.room.take() else {
-            if self.source.is_route() || inner.names_call {
+        // A request that was not read to its end may have been a call: nobody knows.
+        let a_call = self.source.is_route() || inner.names_call || !inner.whole;
+        let Some(room) = inner.room.take().filter(|_| self.source.is_route() || inner.whole) else {
+            if a_call {
                 self.held.lose(self.source.tool(), self.at);
             }
             return;
@@ -129,13 +131,8 @@ impl Call {
             headers: self.headers.clone(),
             at: self.at,
             latency_ms: self.begun.elapsed().as_secs_f64() * 1e3,
-            request: inner.request,
-            answer: Answer {
-                status: inner.status,
-                headers: inner.answer_headers,
-                body: inner.answer,
-                whole: whole && inner.whole,
-            },
+            request: inner.whole.then_some(inner.request),
+            answer: Answer { status: inner.status, headers: inner.answer_headers, body: inner.answer, whole },
         };
         if let Err(lost) = self.jobs.send(job) {
             self.held.lose(lost.0.source.tool(), self.at);

@@ -316,7 +316,7 @@ class Interceptor:
             found: dict[Any, Any] = {}
             for row in rows:
                 first, last = (seconds(row["interval"][end]) for end in ("from", "to"))
-                merge(found, (row.get("tool_id"), int(first // 86_400)), row["count"], first, last - 1e-6)
+                merge(found, (row.get("tool_id"), int(first // 86_400)), row["count"], first, last - 0.001)
             self._held.unreported(found)
             os.remove(mine)
         except FileNotFoundError:

@@ -216,7 +216,9 @@ def tool_call(item: Item) -> tuple[bytes, bytes]:
 
 
 def loss(tool: Optional[str], count: int, first: float, last: float) -> bytes:
-    """How many calls of a tool were not written, and between which times."""
+    """How many calls of a tool were not written, and between which times: to the millisecond. It ends before midnight, so
+    that it is of one day for every reader."""
+    end = max(first, min(last + 0.001, (last // 86_400 + 1) * 86_400 - 0.001))
     row = {"type": "loss", "schema_version": 1, "tool_id": tool, "count": count,
-           "interval": {"from": stamp(first), "to": stamp(last + 1e-6)}}
+           "interval": {"from": stamp(first), "to": stamp(end)}}
     return dumps({name: value for name, value in row.items() if value is not None}).encode()

@@ -358,6 +358,7 @@ class Lost(Case):
 
     def test_counts_are_kept_by_tool_and_day(self):
         from lastcall_interceptor.held import Held
+        from lastcall_interceptor.record import loss
 
         held = Held(1, 1)
         midnight = 1_780_272_000.0
@@ -366,6 +367,8 @@ class Lost(Case):
         held.lose("u", midnight, "no_room")
         days = sorted((tool, count, first, last) for (tool, _), (count, first, last) in held.losses().items())
         self.assertEqual(days, [("t", 2, midnight - 2, midnight - 1), ("t", 2, midnight, midnight + 5), ("u", 1, midnight, midnight)])
+        row = json.loads(loss("t", 1, midnight - 0.0005, midnight - 0.0001))
+        self.assertEqual(row["interval"]["to"][:10], row["interval"]["from"][:10])
         for number in range(3000):
             held.lose(f"t{number}", midnight, "no_room")
         losses = held.losses()
