@@ -8,6 +8,7 @@ mod breaker;
 mod counts;
 mod gate;
 mod mirror;
+mod plan;
 mod probe;
 mod row;
 mod settings;

@@ -1,6 +1,11 @@
-//! `--probe`: everything that a start needs is asked for once. Nothing is written, and no candidate is called.
+//! `--probe`: everything that a start needs is asked for once. Nothing is written, and candidates are asked what they offer:
+//! no call is run.
 
 use std::sync::Arc;
+
+use lastcall_event::Suppression;
+use lastcall_mirror::Mirror;
+use tokio::runtime::Builder;
 
 use super::service::Options;
 use crate::Stop;
@@ -8,8 +13,8 @@ use crate::checked::Checked;
 use crate::kafka::topic::{ASK, Observer};
 
 /// Asks for everything, in the order in which a start needs it; what rests on something that failed is left out.
-pub fn probe(options: &Options) -> Vec<Checked> {
-    let mut all = Vec::new();
+pub fn probe(mirror: &Mirror, options: &Options) -> Vec<Checked> {
+    let mut all = candidates(mirror);
     let mut told = |what: String, answer: Result<String, Stop>| {
         let fine = answer.is_ok();
         all.push(Checked { what, answer });
@@ -63,4 +68,28 @@ pub fn probe(options: &Options) -> Vec<Checked> {
         told(format!("{upstream}/{partition}"), answer);
     }
     all
+}
+
+/// What each candidate says of itself.
+fn candidates(mirror: &Mirror) -> Vec<Checked> {
+    let asked = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(mirror.probe()),
+        Err(error) => {
+            let answer = Err(Stop::Away(error.to_string()));
+            return vec![Checked { what: "candidates".to_owned(), answer }];
+        }
+    };
+    let each = asked.into_iter().map(|probed| {
+        let rerun = if probed.rerun { "rerun of " } else { "" };
+        let what = format!("{} {rerun}{}", probed.tool, probed.contract);
+        let notes = probed.notes.join("; ");
+        let answer = match (probed.fits, probed.suppression) {
+            (false, _) => Err(Stop::Away(format!("{}: {notes}", probed.asked))),
+            (true, Suppression::NotExecuted) => Ok("is never executed".to_owned()),
+            (true, _) if notes.is_empty() => Ok(format!("{} answers", probed.asked)),
+            (true, _) => Ok(format!("{} answers; {notes}", probed.asked)),
+        };
+        Checked { what, answer }
+    });
+    each.collect()
 }

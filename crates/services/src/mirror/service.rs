@@ -101,7 +101,7 @@ impl Options {
 /// # Errors
 /// What ended it; nothing that was acknowledged is lost by it.
 pub fn run(
-    mirror: Mirror,
+    mirror: Arc<Mirror>,
     reading: Reading,
     options: &Options,
     stop: &AtomicBool,
@@ -116,6 +116,7 @@ pub fn run(
     let (failed, fails) = channel();
     // A quarter may wait to be looked at, the rest is for calls and rows.
     let total = u32::try_from(options.memory / 1024 * 3 / 4).unwrap_or(u32::MAX >> 4).max(1);
+    options.telemetry.own().candidates(&mirror);
     let shared = Arc::new(Shared {
         mirror,
         reading,

@@ -57,7 +57,12 @@ pub struct Named<'a> {
     table: &'static [(&'static str, &'static str, &'static str)],
 }
 
-impl Named<'_> {
+impl<'a> Named<'a> {
+    /// For the metrics of one service.
+    pub fn new<M: Metrics>(registry: &'a mut Registry) -> Self {
+        Self { registry, prefix: M::PREFIX, table: M::TABLE }
+    }
+
     /// Adds a metric: its name without the service's prefix.
     pub fn add(&mut self, name: &str, metric: impl Metric + EncodeMetric) {
         let name = format!("{}_{name}", self.prefix);
@@ -120,7 +125,7 @@ pub(super) fn encode<M: Metrics>(
     let owned: Gauge = Gauge::default();
     owned.set(i64::try_from(positions.len()).unwrap_or(i64::MAX));
     let mut registry = Registry::default();
-    let mut named = Named { registry: &mut registry, prefix: M::PREFIX, table: M::TABLE };
+    let mut named = Named::new::<M>(&mut registry);
     metrics.common().register(&mut named);
     metrics.register(&mut named, positions);
     named.add("partitions", owned);

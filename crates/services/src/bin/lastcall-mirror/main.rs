@@ -60,7 +60,7 @@ fn start(given: &Given) -> anyhow::Result<ExitCode> {
     let reading = Reading::new(preset, decoder, &registry, &given.candidates());
     let options = options(given, upstream, output)?;
     if given.args.probe {
-        let (text, code) = checked::told(&probe(&options));
+        let (text, code) = checked::told(&probe(&mirror, &options));
         print!("{text}");
         return Ok(ExitCode::from(code));
     }
@@ -68,7 +68,7 @@ fn start(given: &Given) -> anyhow::Result<ExitCode> {
     if given.args.listen.is_some() || !options.once {
         process::listen(NAME, given.args.listen, LISTEN, options.telemetry.clone())?;
     }
-    let summary = run(mirror, reading, &options, &stop, say)?;
+    let summary = run(Arc::new(mirror), reading, &options, &stop, say)?;
     say(&summary.to_string());
     Ok(ExitCode::SUCCESS)
 }

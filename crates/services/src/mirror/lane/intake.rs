@@ -162,14 +162,14 @@ async fn build(
     let Ok(Record::Call(call)) = decode_text(text, preset).map(|decoded| decoded.record) else { return None };
     let begun = Instant::now();
     let replayed = shared.mirror.replay(&call).await;
-    shared.telemetry.own().replayed(replayed.statuses(), begun.elapsed().as_secs_f64());
+    shared.telemetry.own().replay_seconds.observe(begun.elapsed().as_secs_f64());
     let through = clock.or_else(|| common.through());
     let stand = Stand { from, to, through };
     let record = (preset == Preset::Native).then_some(text);
     let mut row = lastcall_mirror::row(record, &call, stand, &replayed);
     if row.len() > shared.output.max_bytes {
         // What the candidate answered is left out, and the row says so: it is then no evidence of anything.
-        row = lastcall_mirror::row(record, &call, stand, &replayed.too_large());
+        row = lastcall_mirror::row(record, &call, stand, &replayed.lightened());
     }
     Some(Built { text: row, through })
 }

@@ -74,7 +74,7 @@ pub enum ToLane {
 /// What all lanes share.
 pub struct Shared {
     /// The candidates.
-    pub mirror: Mirror,
+    pub mirror: Arc<Mirror>,
     /// How messages are read.
     pub reading: Reading,
     /// The output.
@@ -196,10 +196,9 @@ impl Lane {
             shown: Arc::new(AtomicI64::new(NEVER)),
             open: Arc::new(AtomicUsize::new(0)),
         };
-        let common_open = common.open.clone();
+        let (fresh, open) = (start.fresh, common.open.clone());
         let intake = Intake::new(common.clone(), start.mark, queued.clone(), turn);
         let emit = Emit::new(common, start.mark, done.clone(), closed.clone());
-        let (fresh, open) = (start.fresh, common_open);
         let tasks = [
             runtime.spawn(async move { intake.run(told, fresh).await }).abort_handle(),
             runtime.spawn(async move { emit.run(window).await }).abort_handle(),
