@@ -135,7 +135,7 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// The name in `known` that is nearest to `wrong`, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let wrong: Vec<char> = wrong.chars().take(64).collect();
     let limit = (wrong.len() / 3).max(1);
     known

@@ -18,7 +18,7 @@ pub use applicators::{ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_TABLES};
 pub use definition::{Definition, Draft, Source};
 pub use digest::{Digest, DigestBasis};
 pub use document::{Document, MAX_DEFINITION_BYTES, MAX_DEPTH, MAX_DOCUMENT_BYTES, Pick, strict_json};
-pub use error::{DefinitionError, DefinitionErrorKind, SchemaError};
+pub use error::{DefinitionError, DefinitionErrorKind, SchemaError, nearest};
 pub use number::{Decimal, is_precise};
 pub use registry::{
     ErrorCode, Registry, RegistryError, RegistryFiles, RiskLevel, SideEffect, Tool, ToolVersion,

@@ -51,6 +51,17 @@ impl ReadThrough {
         bound.map_or(Self::Unknown, Self::Until)
     }
 
+    /// Whether the mirror's knowledge of its upstream is what bounds [`Self::of`], and not how far its output was read.
+    pub fn is_of_mirror(progress: &Progress, clock: LedgerClock) -> bool {
+        let Some(upstream) = progress.upstream else { return false };
+        let own = match clock {
+            _ if progress.is_final => return upstream.through.is_some(),
+            LedgerClock::System => progress.read_through,
+            LedgerClock::Simulated => progress.clock,
+        };
+        own.is_some() && upstream.through <= own
+    }
+
     /// The last day that it closes: whose end and the declared lateness it passes.
     pub fn last_closed(self, lateness_ms: i64) -> Option<Day> {
         let day = match self {
@@ -84,6 +95,8 @@ pub struct PartitionDays {
     closed: Vec<ClosedThrough>,
     /// Per entry: sequence number, how far it was read. Of those that an index entry folded only the last.
     steps: Vec<(u64, ReadThrough)>,
+    /// At the last of them it is the mirror that knows no more.
+    mirror: bool,
 }
 
 impl PartitionDays {
@@ -95,6 +108,7 @@ impl PartitionDays {
             lateness_ms,
             closed: Vec::new(),
             steps: Vec::new(),
+            mirror: chain.progress().is_some_and(|progress| ReadThrough::is_of_mirror(progress, clock)),
         };
         if let Some(folded) = &chain.folded {
             days.closed = folded.closed.clone();
@@ -195,6 +209,8 @@ pub enum OpenBecause {
         through: ReadThrough,
         /// It has to be read this far.
         needed: Timestamp,
+        /// Its rows were read further: it is the mirror that knows its upstream only so far.
+        mirror: bool,
     },
 }
 
@@ -205,7 +221,15 @@ impl std::fmt::Display for OpenBecause {
             Self::NoGenesis(source, partition) => {
                 write!(f, "{source}/{} has not been read yet; run `lastcall run`", partition.0)
             }
-            Self::ReadOnly { source, partition, through, needed } => {
+            Self::ReadOnly { source, partition, through, needed, mirror: true } => {
+                write!(f, "{source}/{}: the mirror knows its upstream only ", partition.0)?;
+                match through {
+                    ReadThrough::Until(t) => write!(f, "through {t}")?,
+                    _ => f.write_str("to no known time")?,
+                }
+                write!(f, ", the day closes at {needed}; look whether lastcall-mirror runs")
+            }
+            Self::ReadOnly { source, partition, through, needed, mirror: false } => {
                 write!(f, "{source}/{} is read ", partition.0)?;
                 match through {
                     ReadThrough::Until(t) => write!(f, "through {t}")?,
@@ -280,6 +304,7 @@ impl DayStates {
                         partition: p.partition,
                         through: p.read_through(),
                         needed: Timestamp(day.end().0.saturating_add(*lateness_ms)),
+                        mirror: p.mirror,
                     }),
                 }
             }

@@ -152,7 +152,7 @@ impl Pairs {
                 message: e.to_string(),
             })?;
             digests.push(current.digest.clone());
-            known.add(&current.definition.name, pair);
+            known.add(&current.definition.name, &pair.tool_id, &pair.current);
             let ready = PreparedPair::new(&current, &candidate, &config).map_err(|error| {
                 let (current, candidate) = names();
                 PairError::Prepare { current, candidate, error }

@@ -10,13 +10,14 @@ mod mapped;
 pub mod plant;
 mod recorder;
 mod redact;
+pub mod registry;
 mod run;
 mod step;
 mod tallies;
 
 pub use commit::{Assigned, Committer};
 pub use judge::{Judge, Judged, PairError, Pairs};
-pub use mapped::{decoder, map_text};
+pub use mapped::{Names, decoder, map_text};
 pub use recorder::{Recorder, beginning};
 pub use redact::{MARK, RedactionKey, Redactor};
 pub use run::{RunError, RunOptions, Stage, Summary, run_file, run_stdin};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lastcall_event::source::{Decoder, Input, Item, Map, MapError, Message, Nobody, Resolve, Resolved};
 use lastcall_event::{Preset, Record, decode};
-use lastcall_ledger::control::{Pair, Role};
+use lastcall_ledger::control::Role;
 use lastcall_ledger::state::SourceInfo;
 use lastcall_ledger::{Ledger, LedgerError};
 
@@ -86,15 +86,15 @@ fn role_of(bytes: &[u8], preset: Preset) -> Option<Role> {
     Some(if mirrored { Role::MirroredCalls } else { Role::ToolCalls })
 }
 
-/// What the tools of the observed pairs are called: by their ids, and as models know them.
+/// What tools are called: by their ids, and as models know them.
 #[derive(Debug, Default)]
-pub(crate) struct Names(BTreeMap<String, BTreeSet<(String, String)>>);
+pub struct Names(BTreeMap<String, BTreeSet<(String, String)>>);
 
 impl Names {
-    /// Adds a pair, whose current contract is given to models under this name.
-    pub(crate) fn add(&mut self, name: &str, pair: &Pair) {
-        for name in [name, &pair.tool_id] {
-            let meant = (pair.tool_id.clone(), pair.current.clone());
+    /// Adds a contract that production may use, and under which name it is given to models.
+    pub fn add(&mut self, name: &str, tool_id: &str, contract_id: &str) {
+        for name in [name, tool_id] {
+            let meant = (tool_id.to_owned(), contract_id.to_owned());
             self.0.entry(name.to_owned()).or_default().insert(meant);
         }
     }
@@ -123,28 +123,14 @@ mod tests {
 
     use super::*;
 
-    fn pair(tool_id: &str, current: &str) -> Pair {
-        let digest = Digest::of(b"");
-        Pair {
-            tool_id: tool_id.to_owned(),
-            current: current.to_owned(),
-            current_digest: digest.clone(),
-            candidate: format!("{tool_id}@9"),
-            candidate_digest: digest.clone(),
-            config_digest: digest.clone(),
-            epoch: digest,
-            comparator: 1,
-        }
-    }
-
     #[test]
     fn a_name_means_one_contract_or_says_why_not() {
         let mut names = Names::default();
-        names.add("lookup_order", &pair("orders.lookup", "orders.lookup@1"));
-        names.add("search", &pair("web.search", "web.search@1"));
-        names.add("search", &pair("web.search", "web.search@2"));
-        names.add("send", &pair("sms.send", "sms.send@1"));
-        names.add("send", &pair("mail.send", "mail.send@1"));
+        names.add("lookup_order", "orders.lookup", "orders.lookup@1");
+        names.add("search", "web.search", "web.search@1");
+        names.add("search", "web.search", "web.search@2");
+        names.add("send", "sms.send", "sms.send@1");
+        names.add("send", "mail.send", "mail.send@1");
         let one =
             Resolved::One { tool_id: "orders.lookup".to_owned(), contract_id: "orders.lookup@1".to_owned() };
         assert_eq!((names.resolve("lookup_order"), names.resolve("orders.lookup")), (one.clone(), one));

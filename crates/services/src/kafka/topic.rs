@@ -82,15 +82,20 @@ impl Observer {
         Ok(found.map(|t| i32::try_from(t.partitions().len()).unwrap_or(i32::MAX)).filter(|n| *n > 0))
     }
 
-    /// Whether a topic is compacted; `None`: the broker does not say.
-    pub fn is_compacted(&self, topic: &str) -> Option<bool> {
+    /// One of a topic's settings; `None`: the broker does not say.
+    pub fn setting(&self, topic: &str, name: &str) -> Option<String> {
         let admin: AdminClient<DefaultClientContext> = self.config.create().ok()?;
         let runtime = Builder::new_current_thread().enable_time().build().ok()?;
         let options = AdminOptions::new().request_timeout(Some(ASK));
         let asked = [ResourceSpecifier::Topic(topic)];
         let said = runtime.block_on(admin.describe_configs(&asked, &options)).ok()?;
         let entry = said.into_iter().next()?.ok()?;
-        let policy = entry.entry_map().get("cleanup.policy").and_then(|entry| entry.value.clone())?;
+        entry.entry_map().get(name).and_then(|entry| entry.value.clone())
+    }
+
+    /// Whether a topic is compacted; `None`: the broker does not say.
+    pub fn is_compacted(&self, topic: &str) -> Option<bool> {
+        let policy = self.setting(topic, "cleanup.policy")?;
         Some(policy.split(',').any(|word| word.trim() == "compact"))
     }
 

@@ -14,18 +14,8 @@ use lastcall_record::{Assigned, Committer, beginning};
 
 use super::Stop;
 use super::follower::Follower;
+use crate::kafka::From;
 use crate::kafka::topic::{Bounds, Observer, patiently};
-
-/// Where the first deployment of a source begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
-    /// At the first record that is still there.
-    Earliest,
-    /// At the end: what was written before is not recorded.
-    Latest,
-    /// At this offset, in every partition.
-    Offset(i64),
-}
 
 /// What a partition's recorder starts with.
 pub struct Start {
@@ -150,9 +140,8 @@ impl Assigner {
         let bounds = patiently(|| self.observer.bounds(&source.name, partition))?;
         let first = self.is_of_the_first(&source.name, partition)?;
         let next = match (self.from, first) {
-            (_, false) | (Some(From::Earliest), true) => bounds.low,
-            (Some(From::Latest), true) => bounds.high,
-            (Some(From::Offset(offset)), true) => offset.clamp(bounds.low, bounds.high),
+            (_, false) => bounds.low,
+            (Some(from), true) => from.within(bounds),
             (None, true) => {
                 return Err(Stop::Usage(format!(
                     "source `{}` was never recorded: say where it begins, with --from earliest (its partition \

@@ -9,10 +9,10 @@ use lastcall_ledger::chain::Append;
 use lastcall_ledger::position::Partition;
 use lastcall_record::{Commit, Committer};
 
-use super::pulse::Pulse;
+use crate::kafka::pulse::Pulse;
 use super::worker::{Added, Recorded, ToWorker};
 use super::{Key, Stop};
-use crate::telemetry::{Appended, Telemetry};
+use super::{Appended, Telemetry};
 
 /// Something to be written.
 pub struct Job {

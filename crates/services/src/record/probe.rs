@@ -8,20 +8,13 @@ use lastcall_record::Committer;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
 use super::Stop;
-use super::assign::{Assigner, From};
+use super::assign::Assigner;
 use super::follower::Follower;
 use super::service::{Options, topics};
+use crate::checked::Checked;
 use crate::kafka::topic::Observer;
 
 const ASK: Duration = Duration::from_secs(10);
-
-/// One thing that was asked for: what it is called, and what was answered.
-pub struct Checked {
-    /// What was asked.
-    pub what: String,
-    /// The answer, or why not.
-    pub answer: Result<String, Stop>,
-}
 
 /// Asks for everything, in the order in which a start needs it; what rests on something that failed is left out.
 pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
@@ -108,9 +101,7 @@ pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
                         format!("{held}, goes on at {}", assigned.progress.next.0)
                     }
                     None => match options.from {
-                        Some(From::Earliest) => format!("{held}, begins at {}", bounds.low),
-                        Some(From::Latest) => format!("{held}, begins at {}", bounds.high),
-                        Some(From::Offset(at)) => format!("{held}, begins at {at}"),
+                        Some(from) => format!("{held}, begins at {}", from.within(bounds)),
                         None => {
                             let what = format!(
                                 "{held}, was never recorded: a start needs --from earliest, latest or OFFSET"

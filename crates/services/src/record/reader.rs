@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lastcall_event::Timestamp;
-use lastcall_ledger::calmly;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Headers, Message};
+use rdkafka::error::KafkaError;
+use rdkafka::message::Message;
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 
 use super::assign::{Assigner, Start};
-use super::ends::Seen;
-use super::pulse::Pulse;
+use crate::kafka::ends::Seen;
+use crate::kafka::pulse::Pulse;
 use super::service::Summary;
-use super::worker::{Batch, FromWorker, Outer, Place, ToWorker};
+use super::worker::{Batch, FromWorker, Place, ToWorker};
 use super::{Key, Stop};
+use crate::kafka::member::{Outer, Trouble, keys_of, list};
 use crate::kafka::topic::patiently;
-use crate::telemetry::Telemetry;
+use super::Telemetry;
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
 const HIGH: usize = 16 << 20;
@@ -107,28 +107,6 @@ impl ConsumerContext for Context {
             inner.failed.get_or_insert(stop);
         }
     }
-}
-
-fn keys_of(tpl: &TopicPartitionList) -> Vec<Key> {
-    let key = |topic: &str, partition| Key { source: topic.into(), partition };
-    tpl.elements().iter().map(|element| key(element.topic(), element.partition())).collect()
-}
-
-fn list<'a>(keys: impl IntoIterator<Item = &'a Key>) -> TopicPartitionList {
-    let mut tpl = TopicPartitionList::new();
-    keys.into_iter().for_each(|key| {
-        tpl.add_partition(&key.source, key.partition);
-    });
-    tpl
-}
-
-/// Key and headers. Where a header's name is no UTF-8 the client library gives up on all of them: the message is read without.
-fn outer(message: &impl Message) -> Outer {
-    let read = || {
-        let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
-        headers.map(|header| (header.key.to_owned(), header.value.unwrap_or_default().to_vec())).collect()
-    };
-    Outer { key: message.key().map(<[u8]>::to_vec), headers: calmly(read).unwrap_or_default() }
 }
 
 impl Context {
@@ -362,7 +340,7 @@ impl Reader {
         owned.at_end = false;
         owned.position = message.offset().saturating_add(1);
         owned.batch.bytes.extend_from_slice(message.payload().unwrap_or_default());
-        let outer = owned.mapped.then(|| Box::new(outer(message)));
+        let outer = owned.mapped.then(|| Box::new(Outer::of(message)));
         owned.batch.outer += outer.as_ref().map_or(0, |outer| outer.bytes());
         let place = Place {
             offset: message.offset(),
@@ -391,36 +369,21 @@ impl Reader {
     }
 
     fn error(&self, error: KafkaError, said: &mut Option<Instant>) -> Result<(), Stop> {
-        use RDKafkaErrorCode as Code;
-        let code = error.rdkafka_error_code();
-        match (&error, code) {
-            (KafkaError::MessageConsumptionFatal(_), _) => {
-                return Err(Stop::Kafka { what: "reading".to_owned(), error });
-            }
-            (_, Some(Code::AutoOffsetReset | Code::OffsetOutOfRange)) => {
+        let (code, error) = match Trouble::of(error) {
+            Trouble::Ends(stop) => return Err(stop),
+            Trouble::OutOfRange(error) => {
                 return Err(Stop::Topic(format!(
                     "a position is outside its topic ({error}): retention took records before they were recorded, or \
                      the topic was made again. Start again: the start says which partition, and what to do"
                 )));
             }
-            (
-                _,
-                Some(Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::TopicAuthorizationFailed),
-            ) => {
-                return Err(Stop::Kafka {
-                    what: "a topic that is recorded cannot be read".to_owned(),
-                    error,
-                });
-            }
-            (_, Some(Code::PollExceeded)) => {
+            Trouble::Again => {
                 let keys: Vec<Key> = self.context().inner().owned.keys().cloned().collect();
                 return self.again(&keys);
             }
-            // The broker is away: librdkafka connects again by itself.
-            _ => {}
-        }
-        let name = code.map_or_else(|| "client".to_owned(), |code| format!("{code:?}"));
-        self.context().telemetry.failed(&name, &error.to_string());
+            Trouble::Passes { code, error } => (code, error),
+        };
+        self.context().telemetry.failed(&code, &error.to_string());
         if said.is_none_or(|at| at.elapsed() >= SAY) {
             *said = Some(Instant::now());
             (self.say)(&format!("the broker: {error}; trying again"));

@@ -13,15 +13,16 @@ use lastcall_record::{Limits, RedactionKey};
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
-use super::assign::{Assigner, From};
+use super::assign::Assigner;
 use super::follower::Follower;
-use super::pulse::Pulse;
+use crate::kafka::pulse::Pulse;
 use super::reader::{Context, Desk, Reader};
 use super::worker::{Recorded, Worker};
-use super::{Stop, commits, ends};
-use crate::kafka::Settings;
+use super::{Stop, commits};
+use crate::kafka::ends::Ends;
+use crate::kafka::{From, Settings};
 use crate::kafka::topic::Observer;
-use crate::telemetry::Telemetry;
+use super::Telemetry;
 
 /// Committers a process: appends of different partitions go on beside each other.
 const COMMITTERS: usize = 4;
@@ -142,7 +143,13 @@ pub fn run(ledger: &Ledger, options: &Options, stop: &AtomicBool, say: fn(&str))
             scope.spawn(|| commits::run(ledger, &pulse, &options.telemetry, &todo));
         }
         let (outside, owned, followed) = (observer.clone(), keys.clone(), follower.clone());
-        scope.spawn(move || ends::run(&outside, &followed, &owned, options.look, &seen, &stopped));
+        scope.spawn(move || {
+            let ends = Ends { observer: &outside, owned: &owned, beside: &[], every: options.look };
+            // An idle partition opens its next chunk under what the control chain says then; what cannot be read is said where
+            // it is needed.
+            let refresh = || drop(followed.refresh());
+            ends.run(refresh, &seen, &stopped);
+        });
         let assigner = Assigner {
             ledger: ledger.clone(),
             follower: follower.clone(),

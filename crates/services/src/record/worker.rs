@@ -20,8 +20,9 @@ use lastcall_record::{Action, Commit, Incoming, Input, Limits, Recorder, Spec};
 use super::assign::Start;
 use super::commits::Job;
 use super::follower::{Configuration, Follower};
-use super::pulse::Pulse;
+use crate::kafka::pulse::Pulse;
 use super::{Key, Stop};
+use crate::kafka::member::Outer;
 
 /// Between two looks at the age of chunks.
 const TICK: Duration = Duration::from_millis(250);
@@ -62,15 +63,6 @@ pub struct Place {
     pub end: usize,
     /// Key and headers, where a map may read them.
     pub outer: Option<Box<Outer>>,
-}
-
-/// What a message carries outside its value.
-#[derive(Default)]
-pub struct Outer {
-    /// The key.
-    pub key: Option<Vec<u8>>,
-    /// The headers, in order.
-    pub headers: Vec<(String, Vec<u8>)>,
 }
 
 /// What a worker is told.
@@ -128,14 +120,6 @@ pub enum ToWorker {
     Close,
     /// End now, whatever is open.
     End,
-}
-
-impl Outer {
-    /// Bytes that it holds in memory, about.
-    pub fn bytes(&self) -> usize {
-        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len() + 48);
-        self.key.as_ref().map_or(0, Vec::len) + headers.sum::<usize>()
-    }
 }
 
 /// What one entry added.

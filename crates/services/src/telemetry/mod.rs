@@ -1,6 +1,6 @@
-//! What a recorder tells of itself: counts, where each partition stands, whether it lives and is ready.
+//! What a service tells of itself: counts, where each partition stands, whether it lives and is ready.
 
-mod metrics;
+pub mod common;
 pub mod server;
 
 use std::collections::BTreeMap;
@@ -12,10 +12,8 @@ use lastcall_event::Timestamp;
 use lastcall_ledger::system_now;
 use serde::Serialize;
 
-use crate::record::Key;
-use metrics::Metrics;
-
-pub use metrics::{Appended, TABLE};
+use crate::kafka::Key;
+use common::{Common, Named};
 
 /// A loop that does not tick for so long hangs.
 const TICKS: Duration = Duration::from_secs(30);
@@ -27,13 +25,13 @@ pub struct Position {
     pub source: String,
     /// The partition.
     pub partition: i32,
-    /// Recorded in the ledger up to here.
-    pub recorded: i64,
+    /// Done up to here: recorded in the ledger, mirrored in the output. `/state` says which.
+    pub done: i64,
     /// Polled from the broker up to here; markers of transactions included.
     pub polled: i64,
     /// The topic's end as it was last seen.
     pub end: Option<i64>,
-    /// Records that are not in the ledger yet, about: markers of transactions are among them.
+    /// Records that are not done yet, about: markers of transactions are among them.
     pub lag: i64,
     /// Held back, since the workers are behind.
     pub paused: bool,
@@ -41,6 +39,9 @@ pub struct Position {
     pub newest: Option<Timestamp>,
     /// When something was last appended by this process.
     pub appended: Option<Timestamp>,
+    /// Of a mirror: everything up to this moment is mirrored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<Timestamp>,
     #[serde(skip)]
     taken: i64,
     #[serde(skip)]
@@ -51,8 +52,8 @@ pub struct Position {
 
 impl Position {
     fn told(mut self) -> Self {
-        let open = self.taken > self.recorded;
-        let from = if open { self.recorded } else { self.polled };
+        let open = self.taken > self.done;
+        let from = if open { self.done } else { self.polled };
         self.lag = self.end.unwrap_or(from).max(self.taken).saturating_sub(from).max(0);
         self
     }
@@ -75,9 +76,35 @@ struct Inner {
     last_error: Option<LastError>,
 }
 
+/// The counters of one service.
+pub trait Metrics: Default + Send + Sync + 'static {
+    /// What each name begins with.
+    const PREFIX: &'static str;
+    /// Every metric: name, type, meaning. The guide's table is this one.
+    const TABLE: &'static [(&'static str, &'static str, &'static str)];
+    /// What `/state` calls the position up to which a partition is done.
+    const DONE: &'static str;
+    /// Those that every service has.
+    fn common(&self) -> &Common;
+    /// Adds its own.
+    fn register(&self, registry: &mut Named<'_>, positions: &[Position]);
+}
+
+/// What the server asks of a service.
+pub trait Told: Send + Sync + 'static {
+    /// Why it is not live; empty: it is.
+    fn not_live(&self) -> Vec<String>;
+    /// Why it is not ready; empty: it is.
+    fn not_ready(&self) -> Vec<String>;
+    /// The text of OpenMetrics.
+    fn metrics(&self) -> String;
+    /// The whole state, as JSON.
+    fn state(&self) -> Result<String, serde_json::Error>;
+}
+
 /// What this process tells of itself, kept by all of its threads: a batch or an append at a time, never a record.
-pub struct Telemetry {
-    metrics: Metrics,
+pub struct Telemetry<M> {
+    metrics: M,
     about: About,
     /// No append and no progress for so long, with records waiting, is not healthy.
     stuck: Duration,
@@ -91,8 +118,12 @@ pub struct About {
     pub service: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// The ledger's id.
-    pub ledger: String,
+    /// The ledger's id, of a service that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+    /// The topics that a mirror reads and writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topics: Option<(String, String)>,
     /// The consumer group.
     pub group: String,
     /// Since when.
@@ -115,9 +146,9 @@ pub struct State {
     pub last_error: Option<LastError>,
 }
 
-impl Telemetry {
-    /// With the age at which chunks close: records wait for that long without harm.
-    pub fn new(about: About, chunk_age: Duration) -> Self {
+impl<M: Metrics> Telemetry<M> {
+    /// With the time for which records wait without harm: of a recorder the age at which chunks close.
+    pub fn new(about: About, patience: Duration) -> Self {
         let inner = Inner {
             ticked: Instant::now(),
             assigned: false,
@@ -125,8 +156,13 @@ impl Telemetry {
             partitions: BTreeMap::new(),
             last_error: None,
         };
-        let stuck = (chunk_age * 2).max(Duration::from_secs(600));
-        Self { metrics: Metrics::default(), about, stuck, inner: Mutex::new(inner) }
+        let stuck = (patience * 2).max(Duration::from_secs(600));
+        Self { metrics: M::default(), about, stuck, inner: Mutex::new(inner) }
+    }
+
+    /// The service's own counters.
+    pub fn own(&self) -> &M {
+        &self.metrics
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -147,22 +183,23 @@ impl Telemetry {
     /// The group gave partitions, or took some.
     pub fn rebalanced(&self) {
         self.inner().assigned = true;
-        self.metrics.rebalanced();
+        self.metrics.common().rebalanced();
     }
 
     /// A partition is ours, and goes on here.
-    pub fn assigned(&self, key: &Key, recorded: i64) {
+    pub fn assigned(&self, key: &Key, done: i64) {
         let position = Position {
             source: key.source.to_string(),
             partition: key.partition,
-            recorded,
-            polled: recorded,
+            done,
+            polled: done,
             end: None,
             lag: 0,
             paused: false,
             newest: None,
             appended: None,
-            taken: recorded,
+            through: None,
+            taken: done,
             moved: Instant::now(),
             paused_at: None,
         };
@@ -177,7 +214,7 @@ impl Telemetry {
 
     /// Records were polled.
     pub fn polled(&self, key: &Key, records: u64, bytes: u64, next: i64, newest: Option<Timestamp>) {
-        self.metrics.polled(key, records, bytes);
+        self.metrics.common().polled(key, records, bytes);
         self.with(key, |p| {
             p.polled = p.polled.max(next);
             p.taken = p.taken.max(next);
@@ -197,16 +234,18 @@ impl Telemetry {
         });
     }
 
-    /// An append was answered.
-    pub fn appended(&self, key: &Key, done: &Appended<'_>) {
-        self.metrics.appended(key, done);
-        if let Some(next) = done.recorded {
-            self.with(key, |p| {
-                p.recorded = p.recorded.max(next);
-                p.appended = Some(system_now());
-                p.moved = Instant::now();
-            });
-        }
+    /// Everything before `next` is done.
+    pub fn done(&self, key: &Key, next: i64) {
+        self.with(key, |p| {
+            p.done = p.done.max(next);
+            p.appended = Some(system_now());
+            p.moved = Instant::now();
+        });
+    }
+
+    /// Everything up to a moment is mirrored.
+    pub fn through(&self, key: &Key, at: Timestamp) {
+        self.with(key, |p| p.through = p.through.max(Some(at)));
     }
 
     /// A partition is held back, or goes on.
@@ -221,13 +260,13 @@ impl Telemetry {
             }
         });
         if let Some(seconds) = seconds {
-            self.metrics.paused(key, seconds);
+            self.metrics.common().paused(key, seconds);
         }
     }
 
     /// Something went wrong that did not end the process, or that did. `code` is one of few.
     pub fn failed(&self, code: &str, what: &str) {
-        self.metrics.failed(code);
+        self.metrics.common().failed(code);
         self.inner().last_error = Some(LastError { at: system_now(), what: what.to_owned() });
     }
 
@@ -270,33 +309,49 @@ impl Telemetry {
         }
     }
 
-    /// The metrics, in the text format of OpenMetrics.
-    pub fn metrics(&self) -> String {
-        let state = self.state();
-        let now = system_now();
+}
+
+impl<M: Metrics> Told for Telemetry<M> {
+    fn not_live(&self) -> Vec<String> {
+        self.state().not_live
+    }
+
+    fn not_ready(&self) -> Vec<String> {
+        self.state().not_ready
+    }
+
+    fn metrics(&self) -> String {
+        let partitions = self.state().partitions;
         let mut text = String::new();
-        if let Err(error) = self.metrics.encode(&mut text, &state.partitions, now) {
+        if let Err(error) = common::encode(&self.metrics, &mut text, &partitions, system_now()) {
             let _ = writeln!(text, "# {error}");
         }
         text
+    }
+
+    fn state(&self) -> Result<String, serde_json::Error> {
+        let mut state = serde_json::to_value(self.state())?;
+        let partitions = state.get_mut("partitions").and_then(serde_json::Value::as_array_mut);
+        for position in partitions.into_iter().flatten().filter_map(serde_json::Value::as_object_mut) {
+            if let Some(done) = position.remove("done") {
+                position.insert(M::DONE.to_owned(), done);
+            }
+        }
+        serde_json::to_string_pretty(&state)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use lastcall_contract::Digest;
-    use lastcall_event::Day;
-    use lastcall_ledger::entry::{Balance, Build, Chunk, ControlRef, PartitionBody};
-    use lastcall_ledger::position::{NextOffset, Range};
-    use lastcall_ledger::tally::{Counts, Tally};
-
     use super::*;
+    use crate::record::metrics::Metrics;
 
-    fn telemetry() -> Telemetry {
+    fn telemetry() -> Telemetry<Metrics> {
         let about = About {
             service: "lastcall-record",
             version: "0",
-            ledger: "l".to_owned(),
+            ledger: Some("l".to_owned()),
+            topics: None,
             group: "g".to_owned(),
             started: Timestamp(0),
         };
@@ -333,73 +388,11 @@ mod tests {
         std::thread::sleep(Duration::from_millis(2));
         assert!(t.state().not_live.is_empty(), "backpressure is healthy");
         t.paused(&key(), false);
-        t.appended(&key(), &Appended { recorded: Some(15), ..Appended::default() });
+        t.done(&key(), 15);
         // Behind the last record stands a transaction's marker: nothing waits.
         t.seen(&key(), 16, 16);
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(t.state().partitions[0].lag, 0);
         assert!(t.state().not_live.is_empty());
-    }
-
-    fn chunk() -> Chunk {
-        let counts = Counts { agreed: 3, disagreed: 1, ..Counts::default() };
-        let tally = Tally {
-            day: Day(1),
-            tool: "t".into(),
-            epoch: Digest::of(b""),
-            cohort: None,
-            agent: None,
-            counts,
-        };
-        Chunk {
-            range: Range { first: NextOffset(0), next: NextOffset(5) },
-            control: ControlRef { seq: 1, digest: Digest::of(b"") },
-            progress: lastcall_record::beginning(NextOffset(5), 1),
-            files: Vec::new(),
-            balance: Balance { read: 5, calls: 4, dead: 1, ..Balance::default() },
-            unknown_fields: 0,
-            dead_reasons: BTreeMap::from([("not_json".to_owned(), 1)]),
-            calls: Vec::new(),
-            tallies: vec![tally],
-            exposure: Vec::new(),
-            coverage: Vec::new(),
-            losses: Vec::new(),
-            oldest: None,
-            newest: None,
-            build: Build { lastcall: "0".to_owned(), comparator: 1 },
-        }
-    }
-
-    /// The table in the docs is what is exported.
-    #[test]
-    fn every_metric_is_in_the_table_and_has_a_sample() {
-        let t = telemetry();
-        t.assigned(&key(), 0);
-        t.rebalanced();
-        t.polled(&key(), 1, 2, 1, Some(Timestamp(1)));
-        t.failed("x", "y");
-        t.seen(&key(), 5, 1);
-        t.paused(&key(), true);
-        t.paused(&key(), false);
-        let body = PartitionBody::Chunk(Box::new(chunk()));
-        for (won, recorded, body) in
-            [(true, Some(1), Some(&body)), (true, Some(1), None), (false, None, None)]
-        {
-            t.appended(&key(), &Appended { won, recorded, seconds: 0.1, body, bytes: 1 });
-        }
-        let text = t.metrics();
-        for (name, kind, _) in TABLE {
-            assert!(text.contains(&format!("# TYPE {name} {kind}")), "{name} {kind}: {text}");
-        }
-        assert_eq!(text.matches("# TYPE").count(), TABLE.len(), "{text}");
-        assert!(text.contains("lastcall_record_lag{source=\"calls\",partition=\"3\"} 4"), "{text}");
-        assert!(text.ends_with("# EOF\n"));
-        let docs = include_str!("../../../../docs/src/kafka.md");
-        for (name, kind, what) in TABLE {
-            assert!(
-                docs.contains(&format!("| `{name}` | {kind} | {what} |")),
-                "| `{name}` | {kind} | {what} |"
-            );
-        }
     }
 }

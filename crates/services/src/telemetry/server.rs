@@ -17,9 +17,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 
-use super::Telemetry;
+use super::Told;
 
-/// Connections at once: whoever opens more waits, and takes nothing from the recorder.
+/// Connections at once: whoever opens more waits, and takes nothing from the service.
 const CONNECTIONS: usize = 32;
 /// For a request and its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The address cannot be used.
-pub fn start(address: SocketAddr, telemetry: Arc<Telemetry>) -> io::Result<SocketAddr> {
+pub fn start(address: SocketAddr, telemetry: Arc<dyn Told>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;
@@ -75,21 +75,21 @@ fn healthy(against: &[String]) -> impl IntoResponse + use<> {
     }
 }
 
-async fn live(State(telemetry): State<Arc<Telemetry>>) -> impl IntoResponse {
-    healthy(&telemetry.state().not_live)
+async fn live(State(telemetry): State<Arc<dyn Told>>) -> impl IntoResponse {
+    healthy(&telemetry.not_live())
 }
 
-async fn ready(State(telemetry): State<Arc<Telemetry>>) -> impl IntoResponse {
-    healthy(&telemetry.state().not_ready)
+async fn ready(State(telemetry): State<Arc<dyn Told>>) -> impl IntoResponse {
+    healthy(&telemetry.not_ready())
 }
 
-async fn metrics(State(telemetry): State<Arc<Telemetry>>) -> impl IntoResponse {
+async fn metrics(State(telemetry): State<Arc<dyn Told>>) -> impl IntoResponse {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], telemetry.metrics())
 }
 
-async fn state(State(telemetry): State<Arc<Telemetry>>) -> impl IntoResponse {
-    match serde_json::to_string_pretty(&telemetry.state()) {
+async fn state(State(telemetry): State<Arc<dyn Told>>) -> impl IntoResponse {
+    match telemetry.state() {
         Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }

@@ -1,11 +1,12 @@
-//! The registry's folder on disk. Reads it whole, writes by rename.
+//! The registry's folder on disk: who writes to it holds it, and writes by rename. How it is read: [`folder`].
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use lastcall_contract::registry::{LOCK_FILE, wants_file};
 use lastcall_contract::{MAX_DOCUMENT_BYTES, Registry, RegistryFiles};
+pub use lastcall_record::registry::is_text as is_registry_text;
+use lastcall_record::registry as folder;
 
 use crate::ui::{Exit, with_exit};
 
@@ -15,12 +16,10 @@ use crate::ui::{Exit, with_exit};
 /// The folder cannot be read, or anything in it is wrong; each problem on its own line with place and next step.
 pub fn load_registry(dir: &Path) -> anyhow::Result<Registry> {
     let registry = read(dir)?;
-    let drift = registry.drift();
-    if drift.is_empty() {
-        return Ok(registry);
+    match folder::unchanged(dir, &registry) {
+        Ok(()) => Ok(registry),
+        Err(drift) => Err(with_exit(Exit::No, drift.to_string())),
     }
-    let lines: Vec<String> = drift.iter().map(|drift| format!("{}: {drift}", dir.display())).collect();
-    Err(with_exit(Exit::No, lines.join("\n")))
 }
 
 /// Reads a registry, drift or not.
@@ -34,32 +33,24 @@ pub fn read(dir: &Path) -> anyhow::Result<Registry> {
 
 /// Reads a registry from its files.
 pub fn parse(dir: &Path, files: &RegistryFiles) -> anyhow::Result<Registry> {
-    Registry::read(files)
-        .map_err(anyhow::Error::new)
-        .with_context(|| format!("the registry {} does not hold together", dir.display()))
+    Ok(folder::parse(dir, files)?)
 }
-
-/// More files than this are no registry.
-const MAX_FILES: usize = 100_000;
-/// Folders nest no deeper than this.
-const MAX_FOLDERS: usize = 8;
 
 /// The texts of a registry's folder: what makes the contracts. Symbolic links are not followed.
 pub fn read_files(dir: &Path) -> anyhow::Result<RegistryFiles> {
-    walk(dir, wants_file)
+    Ok(noted(folder::files(dir)?))
 }
 
 /// The same with cases, fixtures, adapters and toolsets.
 pub fn read_every_file(dir: &Path) -> anyhow::Result<RegistryFiles> {
-    walk(dir, is_registry_text)
+    Ok(noted(folder::every_file(dir)?))
 }
 
-/// Whether a file of a registry's folder is text that belongs to it.
-pub fn is_registry_text(path: &str) -> bool {
-    let ending = path.rsplit('.').next().unwrap_or_default();
-    let text = path == LOCK_FILE || matches!(ending, "yaml" | "yml" | "json" | "md");
-    text && path.split('/').count() <= MAX_FOLDERS + 1
-        && !path.split('/').any(|segment| segment.starts_with('.'))
+fn noted(found: folder::Folder) -> RegistryFiles {
+    for note in &found.notes {
+        tell!("note: {note}");
+    }
+    found.files
 }
 
 /// A registry's folder that one command at a time may write to.
@@ -73,7 +64,7 @@ pub struct Held {
 /// # Errors
 /// There is no such folder, or it cannot be locked.
 pub fn hold(dir: &Path) -> anyhow::Result<Held> {
-    must_be_there(dir)?;
+    folder::must_be_there(dir)?;
     // the folder itself, so that nothing is left in it; where that cannot be locked, a hidden file
     let ways: [fn(&Path) -> std::io::Result<std::fs::File>; 2] =
         [|dir| std::fs::File::open(dir), |dir| std::fs::File::create(dir.join(".lock"))];
@@ -96,59 +87,9 @@ pub fn hold(dir: &Path) -> anyhow::Result<Held> {
     Err(reason.context(format!("{}: cannot be locked against other commands", dir.display())))
 }
 
-fn must_be_there(dir: &Path) -> anyhow::Result<()> {
-    if !dir.is_dir() {
-        bail!(
-            "{}: no such folder. Name the registry with --registry DIR or LASTCALL_REGISTRY; \
-             `lastcall contract add FILE` begins a new one",
-            dir.display()
-        );
-    }
-    Ok(())
-}
-
-fn walk(dir: &Path, wants_file: fn(&str) -> bool) -> anyhow::Result<RegistryFiles> {
-    must_be_there(dir)?;
-    let mut files = RegistryFiles::new();
-    let mut stack = vec![(dir.to_path_buf(), String::new(), 0usize)];
-    while let Some((folder, prefix, depth)) = stack.pop() {
-        let entries =
-            std::fs::read_dir(&folder).with_context(|| format!("{}: cannot be read", folder.display()))?;
-        for entry in entries {
-            let entry = entry.with_context(|| format!("{}: cannot be read", folder.display()))?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-            let kind =
-                entry.file_type().with_context(|| format!("{}: cannot be read", entry.path().display()))?;
-            if kind.is_dir() {
-                if depth < MAX_FOLDERS && wants_file(&format!("{path}/x.json")) {
-                    stack.push((entry.path(), path, depth + 1));
-                }
-            } else if wants_file(&path) {
-                if kind.is_symlink() {
-                    tell!("note: {} is a symbolic link and is not read", entry.path().display());
-                    continue;
-                }
-                if files.len() >= MAX_FILES {
-                    bail!("{}: more than {MAX_FILES} files, this is no registry", dir.display());
-                }
-                files.insert(path, read_text(&entry.path())?);
-            }
-        }
-    }
-    Ok(files)
-}
-
 /// The text of a file, up to the size of a document.
 pub fn read_text(path: &Path) -> anyhow::Result<String> {
-    let size = std::fs::metadata(path).with_context(|| format!("{}: cannot be read", path.display()))?.len();
-    if usize::try_from(size).unwrap_or(usize::MAX) > MAX_DOCUMENT_BYTES {
-        bail!("{}: {size} bytes, more than {MAX_DOCUMENT_BYTES}; split the file", path.display());
-    }
-    let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
-    let utf16 = matches!(bytes.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
-    let what = if utf16 { "UTF-16, not UTF-8" } else { "not UTF-8" };
-    String::from_utf8(bytes).with_context(|| format!("{}: {what}; save the file as UTF-8", path.display()))
+    Ok(folder::text(path)?)
 }
 
 /// Standard input, up to the same size as a file. What is longer is refused by the parser, by its length.

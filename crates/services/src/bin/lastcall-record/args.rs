@@ -1,14 +1,14 @@
 //! The command line and the file of `--config`: flag over environment over file over default.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use lastcall_event::Timestamp;
-use lastcall_services::kafka::Settings;
-use lastcall_services::record::assign::From;
+use lastcall_services::kafka::{From, Settings};
+use lastcall_services::process::{self, plain, within};
 use serde::Deserialize;
 
 /// Trace events from Kafka topics into the ledger: each record exactly once, whatever fails.
@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
     /// Where a source begins that nobody has recorded: earliest, latest, or an offset.
-    #[arg(long, value_parser = from, value_name = "WHERE")]
+    #[arg(long, value_parser = process::from, value_name = "WHERE")]
     pub from: Option<From>,
     /// Pass over a range that the topic no longer has, and have the record say so, with this reason.
     #[arg(long, value_name = "WHY")]
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, env = "LASTCALL_REDACTION_KEY", value_name = "FILE")]
     pub redaction_key: Option<PathBuf>,
     /// Where /health/live, /health/ready, /metrics and /state answer [127.0.0.1:9464; none with --once].
-    #[arg(long, value_name = "HOST:PORT", value_parser = listen)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = process::place)]
     pub listen: Option<SocketAddr>,
     /// End when everything that was there at the start is recorded.
     #[arg(long)]
@@ -144,23 +144,6 @@ pub enum Command {
     },
 }
 
-fn from(text: &str) -> Result<From, String> {
-    match text {
-        "earliest" => Ok(From::Earliest),
-        "latest" => Ok(From::Latest),
-        _ => text.parse().map(From::Offset).map_err(|_| "earliest, latest, or an offset".to_owned()),
-    }
-}
-
-fn listen(text: &str) -> Result<SocketAddr, String> {
-    let found = text
-        .to_socket_addrs()
-        .map_err(|error| format!("a place is HOST:PORT, such as 127.0.0.1:9464 ({error})"))?;
-    let found: Vec<SocketAddr> = found.collect();
-    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
-    first.copied().ok_or_else(|| "this name has no address".to_owned())
-}
-
 fn time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "a time such as 2026-06-01T09:30:00Z".to_owned())
 }
@@ -195,14 +178,7 @@ impl Args {
         let Some(path) = self.config.clone() else { return Ok(self) };
         let text =
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        // The library's own text shows the line, and a password may stand in it.
-        let file: File = toml::from_str(&text).map_err(|error| {
-            let line = error
-                .span()
-                .and_then(|span| text.get(..span.start))
-                .map_or(1, |before| before.matches('\n').count() + 1);
-            anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
-        })?;
+        let file: File = process::file(&text, &path)?;
         self.ledger = self.ledger.or(file.ledger);
         self.brokers = self.brokers.or(file.brokers);
         if self.sources.is_empty() {
@@ -212,7 +188,7 @@ impl Args {
         self.instance = self.instance.or(file.instance);
         if let (None, Some(value)) = (self.from, file.from) {
             let said = plain(&value);
-            self.from = Some(from(&said).map_err(|what| {
+            self.from = Some(process::from(&said).map_err(|what| {
                 anyhow::anyhow!("{}: `from` is {said}, and has to be {what}", path.display())
             })?);
         }
@@ -221,7 +197,7 @@ impl Args {
         let serves = !self.once && !self.dry_run && self.command.is_none();
         if let (None, Some(text), true) = (self.listen, file.listen, serves) {
             let found =
-                listen(&text).map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
+                process::place(&text).map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
             self.listen = Some(found);
         }
         self.chunk_age = within(self.chunk_age.or(file.chunk_age), "chunk_age", 1..=3600, &path)?;
@@ -259,23 +235,5 @@ impl Args {
             )
         };
         Ok(Settings::new(brokers, &self.settings)?)
-    }
-}
-
-fn plain(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn within(
-    value: Option<u32>,
-    name: &str,
-    range: std::ops::RangeInclusive<u32>,
-    path: &Path,
-) -> anyhow::Result<Option<u32>> {
-    match value {
-        Some(value) if !range.contains(&value) => {
-            bail!("{}: `{name}` is {value}, and has to lie in {range:?}", path.display())
-        }
-        fine => Ok(fine),
     }
 }

@@ -8,7 +8,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,8 +16,9 @@ use lastcall_ledger::store::{Location, StoreError};
 use lastcall_ledger::{Ledger, LedgerError, random_hex, system_now};
 use lastcall_record::plant::Planted;
 use lastcall_record::{Limits, RedactionKey};
-use lastcall_services::record::{Options, Stop, dry, plant, probe, replay, run};
-use lastcall_services::telemetry::{About, Telemetry, server};
+use lastcall_services::record::{Options, Telemetry, dry, plant, probe, replay, run};
+use lastcall_services::telemetry::About;
+use lastcall_services::{Stop, checked, process};
 
 use args::{Args, Command};
 
@@ -64,18 +64,13 @@ fn start(args: &Args) -> anyhow::Result<ExitCode> {
 fn record(args: &Args, ledger: &Ledger) -> anyhow::Result<ExitCode> {
     let options = options(args, ledger)?;
     if args.probe {
-        let (text, code) = told::probe(&probe::probe(ledger, &options));
+        let (text, code) = checked::told(&probe::probe(ledger, &options));
         print!("{text}");
         return Ok(ExitCode::from(code));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        // The second one ends at once.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
-        signal_hook::flag::register(signal, stop.clone())?;
-    }
+    let stop = process::stopped()?;
     if args.listen.is_some() || !options.once {
-        listen(args, &options)?;
+        process::listen("lastcall-record", args.listen, LISTEN, options.telemetry.clone())?;
     }
     let copy = if args.dry_run { Some(dry::dry(ledger)?) } else { None };
     let say = |line: &str| eprintln!("lastcall-record: {line}");
@@ -86,23 +81,6 @@ fn record(args: &Args, ledger: &Ledger) -> anyhow::Result<ExitCode> {
         eprintln!("lastcall-record: {}", told::summary(&summary));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Health and metrics: where nobody asked for them, a port that is taken by another recorder is no reason to stop.
-fn listen(args: &Args, options: &Options) -> anyhow::Result<()> {
-    let address = args.listen.unwrap_or(LISTEN);
-    match server::start(address, options.telemetry.clone()) {
-        Ok(bound) => eprintln!("lastcall-record: health and metrics at http://{bound}/"),
-        Err(error) if args.listen.is_none() => {
-            eprintln!(
-                "lastcall-record: no health and metrics: {address} cannot be used ({error}); another place: --listen"
-            );
-        }
-        Err(error) => {
-            return Err(error).with_context(|| format!("--listen {address}: it cannot be used"));
-        }
-    }
-    Ok(())
 }
 
 fn options(args: &Args, ledger: &Ledger) -> anyhow::Result<Options> {
@@ -116,7 +94,8 @@ fn options(args: &Args, ledger: &Ledger) -> anyhow::Result<Options> {
     let about = About {
         service: "lastcall-record",
         version: env!("CARGO_PKG_VERSION"),
-        ledger: ledger.meta().id.to_string(),
+        ledger: Some(ledger.meta().id.to_string()),
+        topics: None,
         group: group.clone(),
         started: system_now(),
     };

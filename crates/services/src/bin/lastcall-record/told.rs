@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use lastcall_services::record::probe::Checked;
 use lastcall_services::record::{Summary, plant, replay};
 
 /// A run's end, on one line.
@@ -38,23 +37,6 @@ pub fn dry(summary: &Summary) -> String {
     }
     out.push_str("nothing was written\n");
     out
-}
-
-/// What was asked for, and the exit code: that of the first thing that failed.
-pub fn probe(all: &[Checked]) -> (String, u8) {
-    let (mut out, mut code) = (String::new(), 0);
-    for Checked { what, answer } in all {
-        match answer {
-            Ok(said) => {
-                let _ = writeln!(out, "ok      {what}: {said}");
-            }
-            Err(stop) => {
-                let _ = writeln!(out, "FAILED  {what}: {stop}");
-                code = if code == 0 { stop.exit_code() } else { code };
-            }
-        }
-    }
-    (out, code)
 }
 
 /// What was planted.
