@@ -131,9 +131,9 @@ fn a_broker_that_goes_away_holds_up_no_call_and_every_loss_is_counted() {
     };
     sleep(4 * SECOND);
     say("phase away");
-    if broker.freeze() {
-        sleep(away / 2);
-        broker.kill();
+    broker.signal("STOP");
+    sleep(away / 2);
+    if broker.kill() {
         say("fork");
         sleep(away / 2);
         broker.kill_and_restart();

@@ -94,20 +94,20 @@ impl Broker {
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Stops it where it stands, connections open: it answers nobody. Another cluster, which the environment named, is left
-    /// alone: then this answers `false`. Killing ends it.
-    pub fn freeze(&self) -> bool {
-        let Some(node) = &self.node else { return false };
-        let told = Command::new("kill").args(["-STOP", &node.child.id().to_string()]).status();
-        told.is_ok_and(|status| status.success())
-    }
-
     /// kill -9. Another cluster, which the environment named, is left alone: then this answers `false`.
     pub fn kill(&mut self) -> bool {
         let Some(node) = &mut self.node else { return false };
         node.child.kill().unwrap();
         node.child.wait().unwrap();
         true
+    }
+
+    /// Sends a signal to it: `STOP` has it stand still, `CONT` go on. Another cluster is left alone.
+    pub fn signal(&self, name: &str) {
+        if let Some(node) = &self.node {
+            let done = Command::new("kill").args([&format!("-{name}"), &node.child.id().to_string()]).status();
+            assert!(done.unwrap().success());
+        }
     }
 
     /// kill -9 and a start on the same data. Another cluster, which the environment named, is left alone.
