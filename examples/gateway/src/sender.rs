@@ -1,6 +1,6 @@
 //! From what passed to the topic: one thread, the only one that speaks with Kafka.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Jobs, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -28,7 +28,6 @@ enum Sent {
 /// What came of what was sent.
 struct Answers {
     held: Arc<Held>,
-    answered: AtomicBool,
     reporting: AtomicU64,
     complained: Mutex<Option<Instant>>,
 }
@@ -43,9 +42,6 @@ impl Answers {
     }
 
     fn settle(&self, sent: Sent, written: bool) {
-        if written {
-            self.answered.store(true, Ordering::Release);
-        }
         match sent {
             Sent::Call { tool, at, room } => {
                 if !written {
@@ -112,7 +108,6 @@ impl Sender {
         }
         let answers = Arc::new(Answers {
             held: held.clone(),
-            answered: AtomicBool::new(true),
             reporting: AtomicU64::new(0),
             complained: Mutex::default(),
         });
@@ -155,7 +150,7 @@ impl Writer {
     }
 
     fn run(&self, jobs: &Receiver<Job>) -> u64 {
-        let held = &self.answers.held;
+        let (held, mut last) = (&self.answers.held, None);
         loop {
             match jobs.recv_timeout(TICK) {
                 Ok(job) => self.job(job),
@@ -164,13 +159,13 @@ impl Writer {
                 Err(_) => break,
             }
             self.producer.poll(Duration::ZERO);
-            self.report();
+            self.report(&mut last);
         }
         let open =
             || held.records() > 0 || held.has_losses() || self.answers.reporting.load(Ordering::Acquire) > 0;
         while open() && !self.past() {
             self.producer.poll(TICK);
-            self.report();
+            self.report(&mut last);
         }
         self.producer.purge(PurgeConfig::default().queue().inflight());
         let _ = self.producer.flush(Duration::from_secs(1));
@@ -208,14 +203,14 @@ impl Writer {
         }
     }
 
-    /// Counts go out once the broker has answered for something since the last ones, or nothing else is on its way.
-    fn report(&self) {
+    /// Counts add up while the last ones are on their way, and for a second at least.
+    fn report(&self, last: &mut Option<Instant>) {
         let (answers, held) = (&self.answers, &self.answers.held);
-        let free = answers.reporting.load(Ordering::Acquire) == 0;
-        if !held.has_losses() || !free || !(answers.answered.load(Ordering::Acquire) || held.records() == 0) {
+        let due = self.ending() || last.is_none_or(|at| at.elapsed() >= Duration::from_secs(1));
+        if !due || answers.reporting.load(Ordering::Acquire) > 0 || !held.has_losses() {
             return;
         }
-        answers.answered.store(false, Ordering::Release);
+        *last = Some(Instant::now());
         for (key, lost) in held.losses() {
             let (tool, Lost { count, first, last }) = (key.0.clone(), lost);
             // It ends before midnight, so that it is of one day for every reader.

@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, TypeVar
 
 from . import outcome as outcomes
 from . import sender
-from .context import _RAW, Raw, current_envelope, take_raw
+from .context import Raw, current_envelope, take_raw
 from .held import Held, merge
 from .record import STATUSES, Item, Outcome, Reader, Spec, Statuses, TooLarge, bounded, dumps, loss, pointer
 
@@ -187,8 +187,6 @@ class Interceptor:
             yield call
             return
         raw = raw or take_raw()
-        # What the model produced is this call's; a tool that this one calls has arguments of its own.
-        token = _RAW.set(None)
         at, begun = time.time(), time.perf_counter()
         text = _snapshot(raw.arguments if raw else None, bound, self._largest)
         try:
@@ -201,11 +199,6 @@ class Interceptor:
             raise
         else:
             self._record(spec, raw, text, at, begun, call, None, True)
-        finally:
-            try:
-                _RAW.reset(token)
-            except ValueError:
-                pass  # Ended in another context than it began in: there is nothing to put back.
 
     # What is recorded
 

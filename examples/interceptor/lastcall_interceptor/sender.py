@@ -66,9 +66,8 @@ class Sender:
         self.ending = False
         self.thread: Optional[threading.Thread] = None
         self.reporting = 0
-        self._answered = True
         self._fatal = False
-        self._tried = self._complained = -RETRY
+        self._tried = self._complained = self._reported_at = -RETRY
 
     def start(self, first: Callable[[], None]) -> None:
         """Starts the thread, which does `first` first. Not twice: the caller holds a lock."""
@@ -94,8 +93,9 @@ class Sender:
                     break
                 time.sleep(0)  # Gives tools their turn: no thread of theirs waits longer than one record takes.
             self.producer.poll(0)
-            # Counts go out once the broker has answered for something since the last ones, or nothing else is on its way.
-            if self.held.has_losses() and not self.reporting and (self._answered or not self.held.records):
+            # Counts add up while the last ones are on their way, and for a second at least.
+            due = self.ending or time.monotonic() - self._reported_at >= 1
+            if due and self.held.has_losses() and not self.reporting:
                 self._report(self.held.losses())
         except Exception as error:
             self._complain("a round failed", error)
@@ -137,13 +137,11 @@ class Sender:
 
     def _delivered(self, error: Any, tool: str, at: float, size: int) -> None:
         self.held.done(size, error is None)
-        if error is None:
-            self._answered = True
-        else:
+        if error is not None:
             self.held.lose(tool, at, "refused")
 
     def _report(self, losses: Losses) -> None:
-        self._answered = False
+        self._reported_at = time.monotonic()
         for key, (count, first, last) in losses.items():
             row = {key: (count, first, last)}
             try:
@@ -157,9 +155,7 @@ class Sender:
 
     def _reported(self, error: Any, row: Losses) -> None:
         self.reporting -= 1
-        if error is None:
-            self._answered = True
-        else:
+        if error is not None:
             self.held.unreported(row)
 
     def _on_error(self, error: Any) -> None:

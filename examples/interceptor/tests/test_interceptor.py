@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
 
 from lastcall_interceptor import Interceptor, Outcome, envelope, raw_arguments
+from lastcall_interceptor.record import TooLarge, bounded
 from tests.stand_in import Producer
 
 
@@ -319,7 +320,7 @@ class Lost(Case):
         broken = interceptor.tool("t", outcome=lambda result: result["missing"])(lambda: {"a": 1})
         self.assertEqual(broken(), {"a": 1})
         huge = interceptor.spec("t")
-        for text in ["x" * 10_001, b"\xff", "\ud800", {"a": object()}]:
+        for text in ["x" * 10_001, b"\xff", "\ud800", {"a": object()}, {"a": "x" * 10_001}, {"a": float("inf")}]:
             with interceptor.observe(huge, text) as call:
                 call.returned(None)
         deep = []
@@ -329,9 +330,18 @@ class Lost(Case):
             call.returned(deep)
         self.assertEqual(self.rows(interceptor), [])
         lost = interceptor.stats().lost
-        self.assertEqual(sum(lost.values()), len(odd) + 6)
-        self.assertEqual(sum(row["count"] for row in self.rows(interceptor, "loss")), len(odd) + 6)
+        self.assertEqual(sum(lost.values()), len(odd) + 8)
+        self.assertEqual(sum(row["count"] for row in self.rows(interceptor, "loss")), len(odd) + 8)
+        self.assertEqual(interceptor.stats().held, 0)
         self.assertEqual(set(lost), {"too_large", "unrecordable"})
+
+    def test_a_value_that_is_too_large_is_not_written_out_first(self):
+        loop = {}
+        loop["a"] = loop
+        for value in (["x" * 11, object()], loop, [[0] * 4] * 3, {"x" * 11: object()}):
+            with self.assertRaises(TooLarge):
+                bounded(value, 10)
+        self.assertEqual(bounded({"a": [1.0, None]}, 11), '{"a":[1.0,null]}')
 
     def test_what_the_broker_refuses_is_counted(self):
         def refuse_calls(value):
@@ -355,6 +365,14 @@ class Lost(Case):
         interceptor.tool("t")(lambda: object())()
         self.until(lambda: self.producer is not None and self.producer.records("loss"))
         self.assertEqual(([row["count"] for row in self.producer.records("loss")], len(refused)), ([1], 3))
+
+    def test_counts_that_find_no_room_are_reported_again(self):
+        interceptor = self.interceptor(lambda p: setattr(p, "room", 0))
+        interceptor.tool("t")(lambda: object())()
+        self.until(lambda: self.producer is not None)
+        time.sleep(0.2)
+        self.producer.room = 5
+        self.assertEqual([row["count"] for row in self.rows(interceptor, "loss")], [1])
 
     def test_counts_are_kept_by_tool_and_day(self):
         from lastcall_interceptor.held import Held
