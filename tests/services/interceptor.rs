@@ -15,7 +15,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 use serde_json::Value;
 
-const PYTHON: Environment =
+/// Python with the client that the interceptor needs.
+pub const PYTHON: Environment =
     Environment { name: "confluent-kafka-2.16.1", packages: &["confluent-kafka==2.16.1"] };
 const TOPIC: &str = "tool-calls";
 const PARTITIONS: i32 = 3;

@@ -8,6 +8,7 @@ mod interceptor;
 mod kafka_record;
 mod kafka_service;
 mod kafka_topics;
+mod mirror_guide;
 mod s3_command;
 mod s3_store;
 mod topic;
