@@ -103,6 +103,7 @@ fn the_chapter_on_the_mirror_runs_as_it_stands() {
             "wrote 400 rows",
             "read 406",
             "brokers 127",
+            "messages of at most",
             "tool-calls/",
             "2026-12",
             "e.g.",
