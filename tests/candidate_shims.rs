@@ -37,10 +37,8 @@ fn shims() -> Vec<Shim> {
         .filter(|(shim, program)| {
             let there = Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
             if !there {
-                assert!(
-                    std::env::var("LASTCALL_SERVICES").is_ok_and(|v| v == "required"),
-                    "{program} is not here"
-                );
+                let required = std::env::var("LASTCALL_SERVICES").is_ok_and(|v| v == "required");
+                assert!(!required, "{program} is not here");
                 eprintln!("SKIPPED: {shim:?}: {program} is not here");
             }
             there
