@@ -102,6 +102,14 @@ impl Broker {
         true
     }
 
+    /// Sends a signal to it: `STOP` has it stand still, `CONT` go on. Another cluster is left alone.
+    pub fn signal(&self, name: &str) {
+        if let Some(node) = &self.node {
+            let done = Command::new("kill").args([&format!("-{name}"), &node.child.id().to_string()]).status();
+            assert!(done.unwrap().success());
+        }
+    }
+
     /// kill -9 and a start on the same data. Another cluster, which the environment named, is left alone.
     pub fn kill_and_restart(&mut self) {
         if let Some(node) = &mut self.node {
