@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
+mod candidate;
 mod deployment;
 mod gateway;
 mod interceptor;
 mod kafka_record;
 mod kafka_service;
 mod kafka_topics;
+mod mirror;
 mod mirror_guide;
+mod mirror_kill;
+mod mirror_replay;
+mod mirror_topics;
 mod s3_command;
 mod s3_store;
 mod topic;

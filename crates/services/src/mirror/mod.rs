@@ -29,4 +29,3 @@ pub use probe::probe;
 pub use reload::File;
 pub use service::{Options, Summary, run};
 
-use crate::Stop;
