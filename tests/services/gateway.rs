@@ -156,12 +156,12 @@ fn post(address: &str, path: &str, body: &str, session: &str) -> Seen {
     let mut line = || {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
-        (line.trim_end().to_owned(), ())
+        line.trim_end().to_owned()
     };
-    let code = line().0.split(' ').nth(1).unwrap().parse().unwrap();
+    let code = line().split(' ').nth(1).unwrap().parse().unwrap();
     let (mut headers, mut length, mut chunked) = (Vec::new(), 0, false);
     loop {
-        let header = line().0.to_ascii_lowercase();
+        let header = line().to_ascii_lowercase();
         if header.is_empty() {
             break;
         }
@@ -319,7 +319,7 @@ fn what_passes_the_gateway_is_unchanged_and_recorded() {
     );
     assert_eq!(track["outcome"]["result"]["content"][0]["text"], "yes");
     assert_eq!(told(of("gone")[0]).1, "unknown");
-    assert_eq!(produced.lost.get("orders.lookup").is_some_and(|n| *n >= 1), true, "{:?}", produced.lost);
+    assert!(produced.lost.get("orders.lookup").is_some_and(|n| *n >= 1), "{:?}", produced.lost);
 }
 
 /// A tool server that is not there is the caller's 502, and a record.

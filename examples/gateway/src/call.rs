@@ -336,3 +336,62 @@ fn read<'a>(told: &Message<'a>) -> Outcome<'a> {
     };
     Outcome { status, result: told.result, ..Outcome::default() }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::held::Held;
+
+    fn mcp_job(request: &str, kind: &str, answer: &str) -> Vec<Value> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+        let job = Job {
+            room: Arc::new(Arc::new(Held::new(1, 1 << 20)).room().unwrap()),
+            source: Source {
+                spec: None,
+                names: Some(Arc::default()),
+                raw: true,
+                envelope: Envelope { session: "s".into(), agent: "a".into() },
+            },
+            headers: HeaderMap::new(),
+            at: 0,
+            latency_ms: 1.0,
+            request: Some(request.into()),
+            answer: Answer { status: Some(200), headers, body: answer.into(), whole: true },
+        };
+        records(&job).unwrap().iter().map(|r| serde_json::from_str(&r.value).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_batch_is_several_calls_and_answers_are_found_by_id() {
+        let call = |id: &str, name: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}","arguments":{{"n":1e2}}}}}}"#
+            )
+        };
+        let request = format!("[{},{},{}]", call("1", "a"), call("\"1\"", "b"), call("2", "c"));
+        let answer = r#"[{"id":"1","error":{"code":-32602}},{"id":1,"result":{"content":[]}}]"#;
+        let rows = mcp_job(&request, "application/json", answer);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|r| (r["tool_id"].as_str().unwrap(), r["outcome"]["status"].as_str().unwrap()))
+            .collect();
+        assert_eq!(told, [("a", "ok"), ("b", "invalid_arguments"), ("c", "unknown")]);
+        assert!(rows.iter().all(|r| r["arguments_text"] == r#"{"n":1e2}"#));
+    }
+
+    #[test]
+    fn events_may_be_broken_over_lines_and_hold_other_things() {
+        let request = r#"{"id":7,"method":"tools/call","params":{"name":"a"}}"#;
+        let answer = ": hello\r\nid: 1\r\ndata:\r\n\r\ndata: {\"id\":7,\r\ndata: \"result\":{\"isError\":true}}\r\n\r\ndata: x";
+        let rows = mcp_job(request, "text/event-stream; charset=utf-8", answer);
+        assert_eq!(rows[0]["outcome"]["status"], "business_error");
+        assert_eq!(rows[0]["arguments_text"], "{}");
+        for odd in ["", "null", "[[", r#"{"method":"tools/call"}"#, r#"{"method":"tools/list","id":1}"#] {
+            assert!(mcp_job(odd, "application/json", "{}").is_empty(), "{odd}");
+        }
+    }
+}

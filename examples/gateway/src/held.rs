@@ -121,3 +121,39 @@ pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many_and_what_is_dropped_gives_it_back() {
+        let held = Arc::new(Held::new(2, 3 * OVERHEAD));
+        let (mut first, second) = (held.room().unwrap(), held.room().unwrap());
+        assert!(held.room().is_none(), "two calls");
+        assert!(first.grow(OVERHEAD) && !first.grow(1), "so many bytes");
+        drop(second);
+        assert!(first.grow(OVERHEAD) && held.room().is_none());
+        drop(first);
+        assert_eq!((held.records(), held.bytes.load(Ordering::Acquire)), (0, 0));
+        assert!(held.room().is_some());
+    }
+
+    #[test]
+    fn losses_are_counted_by_tool_and_day_and_the_names_are_bounded() {
+        let held = Held::new(1, 1);
+        for at in [DAY - 1, DAY, DAY + 5] {
+            held.lose(Some("t"), at);
+        }
+        let counts: Vec<_> = held.losses().into_values().map(|l| (l.count, l.first, l.last)).collect();
+        assert_eq!(counts, [(1, DAY - 1, DAY - 1), (2, DAY, DAY + 5)]);
+        for number in 0..3 * TOOLS {
+            held.lose(Some(&number.to_string()), 0);
+        }
+        let losses = held.losses();
+        assert!(losses.len() <= TOOLS + 1);
+        assert_eq!(losses.values().map(|l| l.count).sum::<u64>(), 3 * TOOLS as u64);
+        assert!(!held.has_losses());
+    }
+}
