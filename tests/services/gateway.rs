@@ -113,8 +113,10 @@ fn answer(head: &str, body: &str, calls: &AtomicU64) -> (u16, &'static str, Stri
     }
 }
 
-/// Requests, and the tool and status that they are recorded under; none: they are no call.
-fn requests() -> Vec<(&'static str, String, Option<(&'static str, &'static str)>)> {
+/// Path and body of a request, and the tool and status that it is recorded under; none: it is no call.
+type Asked = (&'static str, String, Option<(&'static str, &'static str)>);
+
+fn requests() -> Vec<Asked> {
     let lookup = |text: &str, status| ("/lookup", text.to_owned(), Some(("orders.lookup", status)));
     let mcp = |name: &str, tool, status| {
         let params = json!({"name": name, "arguments": {"a": 1}});
