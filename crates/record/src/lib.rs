@@ -8,6 +8,7 @@ mod judge;
 pub mod lines;
 mod mapped;
 pub mod plant;
+pub mod recompare;
 mod recorder;
 mod redact;
 pub mod registry;

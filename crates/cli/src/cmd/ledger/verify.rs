@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use lastcall_decision::{grouped, percent_of};
+use lastcall_ledger::Ledger;
 use lastcall_ledger::sign::{KeptHead, PublicKey};
 use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_opened};
+use lastcall_record::recompare::{Recompared, recompare};
 use lastcall_report::plain;
 
 use super::sign::{Kept, kept_heads, public_key};
@@ -19,6 +22,7 @@ use crate::ui::{Exit, with_exit};
     have to be of one chain. With a public key the newest head has to be signed with it; with several, with one of them.\n\
     Of an export, what was left behind cannot be checked: an untouched one ends with 3, and says that the rest is intact.\n\
     With --exported only what was exported counts, and it ends with 0.\n\
+    With --recompare the comparator runs again on every call that is kept: lastcall ledger verify ledger --recompare\n\
     Exit codes: 0 intact, 1 altered or truncated, 3 incomplete, unsigned or cannot check.")]
 pub struct Args {
     /// The ledger: a folder, or s3://BUCKET/PREFIX.
@@ -33,6 +37,10 @@ pub struct Args {
     /// Of an export: only what was exported counts, and what was left behind is no finding.
     #[arg(long)]
     exported: bool,
+    /// Run the comparator again on every call that is kept, hold what it says against what is recorded, and say how much of
+    /// the record that covers.
+    #[arg(long)]
+    recompare: bool,
     /// How to answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -62,19 +70,68 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             .map_err(|what| with_exit(Exit::Usage, what))?;
     }
     let asked = Asked { heads, keys, exported: args.exported };
+    let ledger = ledger.clone();
     let bar = super::super::run::progress::counted();
     let report = verify_opened(opened, &asked, &mut |step| bar.step(step.done, step.total, step.path));
     bar.clear();
     let report = report.map_err(of_ledger)?;
+    let again = args.recompare.then(|| recompared(&ledger)).transpose()?;
     match args.format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),
-        Format::Text => print!("{}", text(&report)),
+        Format::Json => {
+            let mut shown = serde_json::to_value(&report)?;
+            if let (Some(again), Some(fields)) = (&again, shown.as_object_mut()) {
+                fields.insert("recompared".to_owned(), serde_json::to_value(again)?);
+            }
+            println!("{}", serde_json::to_string_pretty(&shown)?);
+        }
+        Format::Text => {
+            print!("{}", text(&report));
+            again.iter().for_each(|again| print!("{}", again_text(again)));
+        }
+    }
+    if again.is_some_and(|again| !again.holds()) {
+        return Ok(Exit::No);
     }
     Ok(match report.outcome {
         Outcome::Intact => Exit::Yes,
         Outcome::Altered | Outcome::Truncated => Exit::No,
         Outcome::Incomplete | Outcome::Unsigned | Outcome::CannotCheck => Exit::Insufficient,
     })
+}
+
+fn recompared(ledger: &Ledger) -> anyhow::Result<Recompared> {
+    let bar = super::super::run::progress::counted();
+    let again = recompare(ledger, &mut |done, total| bar.step(done, total, "comparing again"));
+    bar.clear();
+    again.map_err(of_ledger)
+}
+
+fn again_text(again: &Recompared) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for d in &again.differences {
+        let (chain, candidate) = (plain(&d.chain), plain(&d.candidate));
+        let _ = writeln!(out, "compared again: {chain}, {}, {candidate}: {}", d.position, d.what);
+    }
+    let told = again.differences.len() as u64;
+    if again.different + again.absent > told {
+        let _ = writeln!(out, "compared again: {} more differ", again.different + again.absent - told);
+    }
+    let compared = again.same + again.different;
+    let _ = writeln!(
+        out,
+        "compared again: {} of {} results ({}): {} the same, {} not, {} that are not recorded",
+        grouped(compared),
+        grouped(again.results),
+        percent_of(compared, again.results),
+        grouped(again.same),
+        grouped(again.different),
+        grouped(again.absent),
+    );
+    for (reason, count) in &again.not_compared {
+        let _ = writeln!(out, "  not compared again: {}, {reason}", grouped(*count));
+    }
+    out
 }
 
 fn text(report: &Verification) -> String {
