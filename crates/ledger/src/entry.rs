@@ -208,9 +208,10 @@ pub struct LossCount {
 
 impl LossCount {
     /// The days on which the calls may have been lost: nobody knows on which of them, so they count on each, as what is
-    /// unknown does. No more than 401.
+    /// unknown does. The interval is half-open: one that ends at midnight is of the day before. No more than 401.
     pub fn days(&self) -> impl DoubleEndedIterator<Item = Day> {
-        let (from, to) = (self.from.day().0, self.to.day().0);
+        let last = Timestamp(self.to.0.saturating_sub(1));
+        let (from, to) = (self.from.day().0, last.day().0);
         (from..=to.max(from).min(from.saturating_add(400))).map(Day)
     }
 }
@@ -351,4 +352,22 @@ pub(crate) fn is_false(value: &bool) -> bool {
 
 pub(crate) fn is_zero(value: &u64) -> bool {
     *value == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_of_losses_ends_before_its_end() {
+        let at = |text: &str| Timestamp::parse(text).unwrap_or_default();
+        let days = |from: &str, to: &str| {
+            let loss = LossCount { tool: None, from: at(from), to: at(to), count: 1 };
+            loss.days().map(|day| day.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(days("2026-06-01T23:00:00Z", "2026-06-02T00:00:00Z"), ["2026-06-01"]);
+        assert_eq!(days("2026-06-01T23:00:00Z", "2026-06-02T00:00:00.001Z"), ["2026-06-01", "2026-06-02"]);
+        assert_eq!(days("2026-06-02T00:00:00Z", "2026-06-02T00:00:00Z"), ["2026-06-02"], "an empty one counts too");
+        assert_eq!(days("2026-06-02T00:00:00Z", "2026-06-01T00:00:00Z"), ["2026-06-02"], "so does one backwards");
+    }
 }
