@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
+use tokio::time::Instant;
 
 use super::backoff::Backoff;
-use super::http::{Offer, offer, request, tail};
+use super::http::{ASKED_AGAIN, Offer, offer, request, tail};
 use super::process::{Lines, Process, Program, line};
 use super::{Ask, Identity};
 use crate::answer::{Exchange, Failure, on_one_line, said};
@@ -23,6 +24,8 @@ pub(crate) struct Command {
     /// Processes that wait for a call.
     idle: Mutex<Vec<Running>>,
     backoff: Backoff,
+    /// Until then it is not asked again: it did not offer the mode.
+    refused: Mutex<Option<Instant>>,
 }
 
 struct Running {
@@ -55,11 +58,16 @@ impl Command {
             tail: tail(identity),
             idle: Mutex::new(Vec::new()),
             backoff: Backoff::default(),
+            refused: Mutex::new(None),
         }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Running>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One exchange. `most`: how many processes may wait for the next.
@@ -70,6 +78,9 @@ impl Command {
         limit: usize,
         most: usize,
     ) -> Exchange {
+        if offered.is_some() && self.refused().is_some_and(|until| Instant::now() < until) {
+            return Err(Failure::NotOffered);
+        }
         let running = match self.waiting() {
             Some(running) => running,
             None if self.backoff.is_over() => self.start()?,
@@ -87,6 +98,7 @@ impl Command {
                 Err(failure) => return Err(failure),
             };
             if !offers {
+                *self.refused() = Some(Instant::now() + ASKED_AGAIN);
                 return Err(Failure::NotOffered);
             }
             running.fresh = false;

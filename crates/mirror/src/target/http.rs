@@ -17,9 +17,9 @@ use crate::row::string;
 use crate::settings::Secret;
 
 /// How long an offer is believed before the candidate is asked again.
-const BELIEVED: Duration = Duration::from_secs(30);
+pub(crate) const BELIEVED: Duration = Duration::from_secs(30);
 /// How long a candidate that offered nothing is left alone.
-const ASKED_AGAIN: Duration = Duration::from_secs(5);
+pub(crate) const ASKED_AGAIN: Duration = Duration::from_secs(5);
 /// The longest list of modes.
 const MAX_OFFER: usize = 64 << 10;
 

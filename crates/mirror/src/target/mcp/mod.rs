@@ -14,11 +14,13 @@ use reqwest::{Client, Url};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use self::http::Posts;
 use self::rpc::{HELLO, INITIALIZED, MAX_MESSAGE, Reply, Server, hello, list, server};
 use self::stdio::Pipe;
 use super::backoff::Backoff;
+use super::http::BELIEVED;
 use super::process::Program;
 use super::{Ask, Identity};
 use crate::answer::{Exchange, Failure};
@@ -50,6 +52,7 @@ enum Place {
 struct Session {
     wire: Wire,
     server: Server,
+    since: Instant,
 }
 
 enum Wire {
@@ -108,6 +111,11 @@ impl Mcp {
         params.push_str(ask.arguments);
         params.push_str(after);
         let mut session = self.session().await?;
+        // what a server behind an address offers is asked anew from time to time: another build may answer there
+        if offered.is_some() && session.is_remote() && session.since.elapsed() > BELIEVED {
+            self.forget(&session);
+            session = self.session().await?;
+        }
         // at most once again: a server that does not know the session has not run the call
         for again in [true, false] {
             if offered.is_some_and(|mode| !session.server.modes.iter().any(|m| m == mode)) {
@@ -122,6 +130,8 @@ impl Mcp {
                     if session.has_ended() {
                         self.forget(&session);
                         self.backoff.failed();
+                    } else if offered.is_some() && session.is_remote() {
+                        self.forget(&session);
                     }
                     return Err(failure);
                 }
@@ -207,13 +217,13 @@ impl Place {
                 let server = server(posts.hello(&hello(), MAX_MESSAGE).await?)?;
                 posts.speak(&server.version);
                 posts.send(INITIALIZED.to_owned()).await?;
-                Ok(Session { wire: Wire::Posts(posts), server })
+                Ok(Session { wire: Wire::Posts(posts), server, since: Instant::now() })
             }
             Self::Process(program) => {
                 let pipe = Pipe::start(program)?;
                 let server = server(pipe.ask("initialize", &hello(), MAX_MESSAGE).await?)?;
                 pipe.send(INITIALIZED.to_owned()).await?;
-                Ok(Session { wire: Wire::Pipe(pipe), server })
+                Ok(Session { wire: Wire::Pipe(pipe), server, since: Instant::now() })
             }
         }
     }
@@ -225,6 +235,10 @@ impl Session {
             Wire::Posts(posts) => posts.ask(method, params, limit).await,
             Wire::Pipe(pipe) => pipe.ask(method, params, limit).await,
         }
+    }
+
+    fn is_remote(&self) -> bool {
+        matches!(self.wire, Wire::Posts(_))
     }
 
     fn has_ended(&self) -> bool {

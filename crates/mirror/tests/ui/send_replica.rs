@@ -1,0 +1,5 @@
+use lastcall_mirror::suppress::{Executor, effect, mode};
+
+fn main() {
+    let _ = Executor::<effect::Send, mode::Replica>::new;
+}
