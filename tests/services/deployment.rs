@@ -95,7 +95,10 @@ fn the_compose_file_names_what_is_there() {
         let check = services[name]["healthcheck"]["test"].to_string();
         let port = command.iter().find_map(|arg| arg.strip_prefix("0.0.0.0:")).unwrap();
         assert!(check.contains(&format!(":{port}/health/live")), "{check}");
-        assert!(check.contains("curl") && dockerfile.contains(" curl "), "the check's command is in the image");
+        assert!(
+            check.contains("curl") && dockerfile.contains(" curl "),
+            "the check's command is in the image"
+        );
     }
 }
 

@@ -357,8 +357,7 @@ pub fn honest(broker: &Broker) -> usize {
                 );
             }
             if let Some(upstream) = json.get("upstream") {
-                let (from, until) =
-                    (upstream["from"].as_i64().unwrap(), upstream["to"].as_i64().unwrap());
+                let (from, until) = (upstream["from"].as_i64().unwrap(), upstream["to"].as_i64().unwrap());
                 assert!(from <= until, "partition {partition}: [{from}, {until})");
                 if let Some(to) = to {
                     assert!(from <= to, "partition {partition}: nobody stands for [{to}, {from})");

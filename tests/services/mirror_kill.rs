@@ -11,11 +11,11 @@ use lastcall_tests::services::broker::Broker;
 use serde_json::Value;
 
 use crate::candidate::{Candidate, Gate, Reply, found};
-use crate::mirror::{
-    OUTPUT, Running, UPSTREAM, World, call, call_at, clock, honest, ids, missing, number, put, stands, topics,
-    until,
-};
 use crate::kafka_service::get;
+use crate::mirror::{
+    OUTPUT, Running, UPSTREAM, World, call, call_at, clock, honest, ids, missing, number, put, stands,
+    topics, until,
+};
 
 /// What a kill waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +30,7 @@ enum Step {
     Acknowledged,
 }
 
-const STEPS: [Step; 4] =
-    [Step::InFlight, Step::BeforeSend, Step::SentNotAcknowledged, Step::Acknowledged];
+const STEPS: [Step; 4] = [Step::InFlight, Step::BeforeSend, Step::SentNotAcknowledged, Step::Acknowledged];
 const PARTITIONS: i32 = 3;
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -231,7 +230,8 @@ fn killed_at_every_step_each_call_counts_once_and_no_day_closes_too_early() {
     world.record(&broker);
     assert_eq!(missing(&ledger), 0);
     let said = world.run(&["decide", "search", "--format", "json", "--dry-run"]);
-    let verdict: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let verdict: Value =
+        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
     let totals = &verdict["totals"];
     let of = |name: &str| totals[name].as_u64().unwrap() as usize;
     assert_eq!(of("calls") - of("duplicate"), calls, "{totals:#}");

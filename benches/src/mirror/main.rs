@@ -98,7 +98,10 @@ fn generate(url: &str, count: u64) -> Result<()> {
                         }
                         let body = json!({"arguments": arguments(number), "mode": "replica", "tool": "search",
                             "contract": "search@2", "call_id": format!("call-{number}")});
-                        let sent = client.post(&url).header("content-type", "application/json").body(body.to_string());
+                        let sent = client
+                            .post(&url)
+                            .header("content-type", "application/json")
+                            .body(body.to_string());
                         let text = sent.send().await?.error_for_status()?.bytes().await?;
                         ensure!(text.len() > 20, "no answer");
                     }
@@ -148,7 +151,8 @@ fn bench() -> Result<()> {
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    let mut figures = json!({"calls": count, "rounds": rounds, "concurrency": CONCURRENCY, "partitions": PARTITIONS});
+    let mut figures =
+        json!({"calls": count, "rounds": rounds, "concurrency": CONCURRENCY, "partitions": PARTITIONS});
     let mut peak = 0;
     for wait in SERVICE {
         let url = format!("http://{address}/{wait}");
@@ -189,7 +193,14 @@ fn bench() -> Result<()> {
     Ok(())
 }
 
-fn mirror(target: &Path, dir: &Path, broker: &Broker, output: &str, url: &str, group: &str) -> Result<Command> {
+fn mirror(
+    target: &Path,
+    dir: &Path,
+    broker: &Broker,
+    output: &str,
+    url: &str,
+    group: &str,
+) -> Result<Command> {
     let config = dir.join(format!("{group}.toml"));
     let text = format!(
         "brokers = {:?}\nregistry = {:?}\nto = {output:?}\n[defaults]\nconcurrency = {CONCURRENCY}\n[tools.search]\n\
@@ -199,7 +210,10 @@ fn mirror(target: &Path, dir: &Path, broker: &Broker, output: &str, url: &str, g
     );
     std::fs::write(&config, text)?;
     let mut command = Command::new(target.join("release/lastcall-mirror"));
-    command.arg("--config").arg(config).args(["--once", "--from", "earliest", "--group", group, "--look", "1"]);
+    command
+        .arg("--config")
+        .arg(config)
+        .args(["--once", "--from", "earliest", "--group", group, "--look", "1"]);
     Ok(command)
 }
 

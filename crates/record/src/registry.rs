@@ -124,7 +124,9 @@ fn walk(dir: &Path, wanted: fn(&str) -> bool) -> Result<Folder, FolderError> {
                 }
             } else if wanted(&path) {
                 if kind.is_symlink() {
-                    found.notes.push(format!("{} is a symbolic link and is not read", entry.path().display()));
+                    found
+                        .notes
+                        .push(format!("{} is a symbolic link and is not read", entry.path().display()));
                     continue;
                 }
                 if found.files.len() >= MAX_FILES {
@@ -146,7 +148,8 @@ pub fn text(path: &Path) -> Result<String, FolderError> {
     let failed = |error| FolderError::Read(path.to_owned(), error);
     let size = std::fs::metadata(path).map_err(failed)?.len();
     if usize::try_from(size).unwrap_or(usize::MAX) > MAX_DOCUMENT_BYTES {
-        let what = format!("{}: {size} bytes, more than {MAX_DOCUMENT_BYTES}; split the file", path.display());
+        let what =
+            format!("{}: {size} bytes, more than {MAX_DOCUMENT_BYTES}; split the file", path.display());
         return Err(FolderError::Refused(what));
     }
     let bytes = std::fs::read(path).map_err(failed)?;

@@ -105,7 +105,8 @@ impl Broker {
     /// Sends a signal to it: `STOP` has it stand still, `CONT` go on. Another cluster is left alone.
     pub fn signal(&self, name: &str) {
         if let Some(node) = &self.node {
-            let done = Command::new("kill").args([&format!("-{name}"), &node.child.id().to_string()]).status();
+            let done =
+                Command::new("kill").args([&format!("-{name}"), &node.child.id().to_string()]).status();
             assert!(done.unwrap().success());
         }
     }

@@ -67,7 +67,8 @@ impl Ends<'_> {
     /// `None`: nobody listens any more.
     fn look(&self, keys: Vec<Key>, seen: &Sender<Seen>, stop: &Receiver<()>) -> Option<()> {
         let mut counted: BTreeSet<Arc<str>> = BTreeSet::new();
-        let topics = keys.iter().map(|key| &key.source).chain(self.beside.iter().filter(|_| !keys.is_empty()));
+        let topics =
+            keys.iter().map(|key| &key.source).chain(self.beside.iter().filter(|_| !keys.is_empty()));
         for topic in topics {
             // Each question may wait for a broker that is away.
             if !matches!(stop.try_recv(), Err(TryRecvError::Empty)) {

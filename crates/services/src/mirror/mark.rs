@@ -25,7 +25,8 @@ impl Mark {
             resume: numbers.next()?.parse().ok()?,
             first: numbers.next()?.parse().ok()?,
         };
-        let fits = numbers.next().is_none() && 0 <= mark.stated && mark.stated <= mark.resume && 0 < mark.first;
+        let fits =
+            numbers.next().is_none() && 0 <= mark.stated && mark.stated <= mark.resume && 0 < mark.first;
         fits.then_some(mark)
     }
 }
@@ -44,7 +45,9 @@ mod tests {
     fn what_a_mirror_wrote_is_read_and_nothing_else_is() {
         let mark = Mark { stated: 3, resume: 17, first: 6 };
         assert_eq!(Mark::parse(mark.to_string().as_bytes()), Some(mark));
-        for odd in ["", "3", "3/17", "3/17/6/1", "18/17/6", "-1/17/6", "3/17/0", "3/ 17/6", "3/x/6", "3/17/6\n"] {
+        for odd in
+            ["", "3", "3/17", "3/17/6/1", "18/17/6", "-1/17/6", "3/17/0", "3/ 17/6", "3/x/6", "3/17/6\n"]
+        {
             assert_eq!(Mark::parse(odd.as_bytes()), None, "{odd}");
         }
         assert_eq!(Mark::parse(b"3/17/\xff"), None);

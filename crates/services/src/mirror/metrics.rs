@@ -26,17 +26,45 @@ pub const TABLE: [(&str, &str, &str); 23] = [
     ),
     ("lastcall_mirror_answers", "counter", "What candidates made of calls, by tool, contract and status"),
     ("lastcall_mirror_failures", "counter", "Why they gave no answer, by tool, contract and class"),
-    ("lastcall_mirror_exchanges", "counter", "Requests that were begun, further tries included, by tool and contract"),
+    (
+        "lastcall_mirror_exchanges",
+        "counter",
+        "Requests that were begun, further tries included, by tool and contract",
+    ),
     ("lastcall_mirror_retries", "counter", "Requests that were tried again, by tool and contract"),
     ("lastcall_mirror_on", "gauge", "1 while the tool's switch is on, by tool and contract"),
-    ("lastcall_mirror_circuit_open", "gauge", "1 while a candidate that failed is left alone, by tool and contract"),
-    ("lastcall_mirror_waiting", "gauge", "Calls that wait for their tool's concurrency or rate, by tool and contract"),
-    ("lastcall_mirror_replay_seconds", "histogram", "Seconds from a call's start to its row, waiting included"),
-    ("lastcall_mirror_in_flight", "gauge", "Messages that are worked on, wait for their turn or for the broker"),
+    (
+        "lastcall_mirror_circuit_open",
+        "gauge",
+        "1 while a candidate that failed is left alone, by tool and contract",
+    ),
+    (
+        "lastcall_mirror_waiting",
+        "gauge",
+        "Calls that wait for their tool's concurrency or rate, by tool and contract",
+    ),
+    (
+        "lastcall_mirror_replay_seconds",
+        "histogram",
+        "Seconds from a call's start to its row, waiting included",
+    ),
+    (
+        "lastcall_mirror_in_flight",
+        "gauge",
+        "Messages that are worked on, wait for their turn or for the broker",
+    ),
     ("lastcall_mirror_held_bytes", "gauge", "Bytes of the budget that are taken"),
-    ("lastcall_mirror_lost_records", "counter", "Upstream records that retention took before they were mirrored"),
+    (
+        "lastcall_mirror_lost_records",
+        "counter",
+        "Upstream records that retention took before they were mirrored",
+    ),
     ("lastcall_mirror_reloads", "counter", "Changes of the configuration that were taken over"),
-    ("lastcall_mirror_configuration_refused", "gauge", "1 while the file of the configuration is not the one in use"),
+    (
+        "lastcall_mirror_configuration_refused",
+        "gauge",
+        "1 while the file of the configuration is not the one in use",
+    ),
     ("lastcall_mirror_rebalances", "counter", "Assignments and revocations"),
     ("lastcall_mirror_paused_seconds", "counter", "Seconds that partitions were held back, by source"),
     ("lastcall_mirror_errors", "counter", "Errors that did not end the process, by code"),
@@ -107,7 +135,9 @@ impl Default for Metrics {
             common: Common::default(),
             messages: Family::default(),
             candidates: OnceLock::new(),
-            replay_seconds: Histogram::new([0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0]),
+            replay_seconds: Histogram::new([
+                0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
+            ]),
             in_flight: Gauge::default(),
             held_bytes: Gauge::default(),
             lost_records: Counter::default(),
@@ -131,7 +161,8 @@ impl telemetry::Metrics for Metrics {
         let now = system_now();
         for p in positions {
             if let Some(through) = p.through {
-                age.get_or_create(&Partition::of(p)).set(now.0.saturating_sub(through.0).max(0) as f64 / 1000.0);
+                age.get_or_create(&Partition::of(p))
+                    .set(now.0.saturating_sub(through.0).max(0) as f64 / 1000.0);
             }
         }
         registry.add("messages", self.messages.clone());
@@ -172,7 +203,8 @@ fn of_candidates(registry: &mut Named<'_>, counts: &[CandidateCounts]) {
     let [exchanges, retries]: [Family<Candidate, Counter>; 2] = Default::default();
     let [on, open, waiting]: [Family<Candidate, Gauge>; 3] = Default::default();
     for count in counts {
-        let contract = if count.rerun { format!("rerun of {}", count.contract) } else { count.contract.clone() };
+        let contract =
+            if count.rerun { format!("rerun of {}", count.contract) } else { count.contract.clone() };
         let of = Candidate { tool: count.tool.clone(), contract };
         let Candidate { tool, contract } = &of;
         for (status, n) in &count.by_status {
@@ -251,7 +283,10 @@ mod tests {
         let mut registry = Registry::default();
         of_candidates(&mut Named::new::<Metrics>(&mut registry), &[count]);
         encode(&mut text, &registry).unwrap();
-        assert!(text.contains("lastcall_mirror_answers_total{tool=\"t\",contract=\"t@2\",status=\"ok\"} 3"), "{text}");
+        assert!(
+            text.contains("lastcall_mirror_answers_total{tool=\"t\",contract=\"t@2\",status=\"ok\"} 3"),
+            "{text}"
+        );
         let text = t.metrics();
         for (name, kind, _) in TABLE {
             assert!(text.contains(&format!("# TYPE {name} {kind}")), "{name} {kind}: {text}");

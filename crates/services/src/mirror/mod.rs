@@ -28,4 +28,3 @@ pub use parts::Reading;
 pub use probe::probe;
 pub use reload::File;
 pub use service::{Options, Summary, run};
-

@@ -168,11 +168,13 @@ mod tests {
         let mirrored = CALL.replace("tool_call\"", "mirrored_call\"");
         assert_eq!(kinds(&native, &mirrored), [None], "replayed like a call");
         let clock = r#"{"type":"clock","schema_version":1,"ts":"2026-06-01T00:00:00Z"}"#;
-        let Some(Part::Copy { bytes, clock: Some(_), .. }) = native.parts(clock.as_bytes(), None).pop() else {
+        let Some(Part::Copy { bytes, clock: Some(_), .. }) = native.parts(clock.as_bytes(), None).pop()
+        else {
             panic!("a clock")
         };
         assert_eq!(bytes, clock.as_bytes());
-        let covered = r#"{"type":"coverage","schema_version":1,"tool_id":"t","hour":"2026-06-01T00:00:00Z","count":3}"#;
+        let covered =
+            r#"{"type":"coverage","schema_version":1,"tool_id":"t","hour":"2026-06-01T00:00:00Z","count":3}"#;
         assert_eq!(kinds(&native, covered), [Some(Kind::Coverage)]);
         let foreign = r#"{"type":"coverage","schema_version":1,"upstream":{"from":1,"to":9}}"#;
         assert_eq!(kinds(&native, foreign), [], "another mirror's positions");

@@ -507,7 +507,13 @@ impl Reader {
                 context.shared.draining.store(true, Ordering::Relaxed);
                 begun.get_or_insert_with(Instant::now);
             }
-            context.shared.pulse.beat(u64::MAX);
+            if let Some(still) = context.shared.pulse.beat(u64::MAX) {
+                return Err(Stop::Away(format!(
+                    "stood still for {} s at the end, longer than its session: what has no row is read again by the next \
+                     mirror",
+                    still.as_secs()
+                )));
+            }
             // Stays a member of its group; what still comes of a poll is another start's.
             drop(self.consumer.poll(POLL));
             context.shared.telemetry.tick();

@@ -58,7 +58,8 @@ impl File {
     /// # Errors
     /// It cannot be read, or says something that no setting is.
     pub fn read(path: &Path) -> anyhow::Result<(Self, String)> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok((process::file(&text, path)?, text))
     }
 
@@ -119,7 +120,9 @@ impl Watch<'_> {
                 }
                 Err(error) => {
                     own.refused.set(1);
-                    (self.say)(&format!("{error:#}\n{place}: not taken over; the settings stay as they were"));
+                    (self.say)(&format!(
+                        "{error:#}\n{place}: not taken over; the settings stay as they were"
+                    ));
                 }
             }
         }

@@ -9,10 +9,10 @@ use lastcall_ledger::chain::Append;
 use lastcall_ledger::position::Partition;
 use lastcall_record::{Commit, Committer};
 
-use crate::kafka::pulse::Pulse;
 use super::worker::{Added, Recorded, ToWorker};
-use super::{Key, Stop};
 use super::{Appended, Telemetry};
+use super::{Key, Stop};
+use crate::kafka::pulse::Pulse;
 
 /// Something to be written.
 pub struct Job {

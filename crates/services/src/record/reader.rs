@@ -14,15 +14,15 @@ use rdkafka::message::Message;
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 
+use super::Telemetry;
 use super::assign::{Assigner, Start};
-use crate::kafka::ends::Seen;
-use crate::kafka::pulse::Pulse;
 use super::service::Summary;
 use super::worker::{Batch, FromWorker, Place, ToWorker};
 use super::{Key, Stop};
+use crate::kafka::ends::Seen;
 use crate::kafka::member::{Outer, Trouble, keys_of, list};
+use crate::kafka::pulse::Pulse;
 use crate::kafka::topic::patiently;
-use super::Telemetry;
 
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
 const HIGH: usize = 16 << 20;

@@ -13,16 +13,16 @@ use lastcall_record::{Limits, RedactionKey};
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
+use super::Telemetry;
 use super::assign::Assigner;
 use super::follower::Follower;
-use crate::kafka::pulse::Pulse;
 use super::reader::{Context, Desk, Reader};
 use super::worker::{Recorded, Worker};
 use super::{Stop, commits};
 use crate::kafka::ends::Ends;
-use crate::kafka::{From, Settings};
+use crate::kafka::pulse::Pulse;
 use crate::kafka::topic::Observer;
-use super::Telemetry;
+use crate::kafka::{From, Settings};
 
 /// Committers a process: appends of different partitions go on beside each other.
 const COMMITTERS: usize = 4;

@@ -20,9 +20,9 @@ use lastcall_record::{Action, Commit, Incoming, Input, Limits, Recorder, Spec};
 use super::assign::Start;
 use super::commits::Job;
 use super::follower::{Configuration, Follower};
-use crate::kafka::pulse::Pulse;
 use super::{Key, Stop};
 use crate::kafka::member::Outer;
+use crate::kafka::pulse::Pulse;
 
 /// Between two looks at the age of chunks.
 const TICK: Duration = Duration::from_millis(250);

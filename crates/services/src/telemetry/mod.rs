@@ -308,7 +308,6 @@ impl<M: Metrics> Telemetry<M> {
             last_error: inner.last_error.clone(),
         }
     }
-
 }
 
 impl<M: Metrics> Told for Telemetry<M> {

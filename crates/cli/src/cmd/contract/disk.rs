@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use lastcall_contract::{MAX_DOCUMENT_BYTES, Registry, RegistryFiles};
-pub use lastcall_record::registry::is_text as is_registry_text;
 use lastcall_record::registry as folder;
+pub use lastcall_record::registry::is_text as is_registry_text;
 
 use crate::ui::{Exit, with_exit};
 

@@ -103,8 +103,8 @@ impl Args {
         self.instance = self.instance.or_else(|| file.instance.clone());
         // A short run beside a mirror with the same file takes no place from it.
         if let (None, Some(text), false) = (self.listen, &file.listen, self.once) {
-            let found =
-                process::place(text).map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
+            let found = process::place(text)
+                .map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
             self.listen = Some(found);
         }
         self.memory = within(self.memory.or(file.memory), "memory", 8..=65536, &path)?;
@@ -124,7 +124,9 @@ impl Given {
     pub fn registry(&self) -> anyhow::Result<&Path> {
         match &self.args.registry {
             Some(registry) => Ok(registry),
-            None => bail!("name the registry: --registry DIR, LASTCALL_REGISTRY, or `registry` in the file of --config"),
+            None => bail!(
+                "name the registry: --registry DIR, LASTCALL_REGISTRY, or `registry` in the file of --config"
+            ),
         }
     }
 
@@ -159,7 +161,8 @@ impl Given {
     /// # Errors
     /// The preset has no outcome, or the map cannot be read.
     pub fn reading(&self) -> anyhow::Result<(Preset, Option<Decoder>)> {
-        let preset = self.file.preset.unwrap_or(if self.file.map.is_some() { Preset::Map } else { Preset::Native });
+        let preset =
+            self.file.preset.unwrap_or(if self.file.map.is_some() { Preset::Map } else { Preset::Native });
         if preset == Preset::Provider {
             bail!(
                 "{}: a provider's line has no outcome, and cannot be mirrored; `lastcall try` reads it",

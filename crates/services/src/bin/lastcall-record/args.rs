@@ -196,8 +196,8 @@ impl Args {
         // A short run beside a recorder with the same file takes no place from it.
         let serves = !self.once && !self.dry_run && self.command.is_none();
         if let (None, Some(text), true) = (self.listen, file.listen, serves) {
-            let found =
-                process::place(&text).map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
+            let found = process::place(&text)
+                .map_err(|what| anyhow::anyhow!("{}: `listen`: {what}", path.display()))?;
             self.listen = Some(found);
         }
         self.chunk_age = within(self.chunk_age.or(file.chunk_age), "chunk_age", 1..=3600, &path)?;

@@ -150,13 +150,7 @@ impl Intake {
 }
 
 /// Replays a call and writes its row. `None`: the text is no call, which the intake has looked at.
-async fn build(
-    common: &Common,
-    text: &str,
-    from: i64,
-    to: i64,
-    clock: Option<Timestamp>,
-) -> Option<Built> {
+async fn build(common: &Common, text: &str, from: i64, to: i64, clock: Option<Timestamp>) -> Option<Built> {
     let shared = &common.shared;
     let preset = shared.reading.stored();
     let Ok(Record::Call(call)) = decode_text(text, preset).map(|decoded| decoded.record) else { return None };

@@ -176,8 +176,17 @@ enum What {
 
 /// What takes its turn.
 enum Entry {
-    Out { what: What, mark: Mark, time: Option<Timestamp>, clock: Option<Timestamp>, permit: Option<OwnedSemaphorePermit> },
-    Barrier { next: i64, at: Timestamp },
+    Out {
+        what: What,
+        mark: Mark,
+        time: Option<Timestamp>,
+        clock: Option<Timestamp>,
+        permit: Option<OwnedSemaphorePermit>,
+    },
+    Barrier {
+        next: i64,
+        at: Timestamp,
+    },
 }
 
 impl Lane {
@@ -223,4 +232,3 @@ impl Shared {
         self.telemetry.own().held_bytes.set((i64::from(self.total) - free).max(0) * 1024);
     }
 }
-
