@@ -13,14 +13,10 @@ use tokio::net::TcpStream;
 
 use crate::common::*;
 
-const LIMITS: &str =
-    "[defaults]\ntimeout = \"400ms\"\nmax_answer = \"64KiB\"\nbreaker = {failures = 1000, pause = \"1s\"}\n";
+const LIMITS: &str = "[defaults]\ntimeout = \"400ms\"\nmax_answer = \"64KiB\"\nbreaker = {failures = 1000, pause = \"1s\"}\n";
 
 fn asking(at: impl std::fmt::Display) -> Mirror {
-    mirror(&format!(
-        "{LIMITS}{}",
-        one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))
-    ))
+    mirror(&format!("{LIMITS}{}", one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))))
 }
 
 /// What the row comes to under the comparison.
@@ -38,8 +34,7 @@ async fn judged(mirror: &Mirror) -> (String, ComparisonResult) {
 #[tokio::test]
 async fn a_good_candidate_agrees() {
     let (url, _) = good().await;
-    let (told, result) =
-        judged(&mirror(&one("t.read", &format!("suppression = \"replica\", http = \"{url}\"")))).await;
+    let (told, result) = judged(&mirror(&one("t.read", &format!("suppression = \"replica\", http = \"{url}\"")))).await;
     assert_eq!((told.as_str(), result), ("ok - replica", ComparisonResult::Agreed));
 }
 
@@ -76,10 +71,7 @@ async fn what_a_hostile_server_answers_is_unresolved() {
         ("not_an_answer", framed(&good.replace("ok", "ok\\u0000"))),
         ("not_an_answer", framed(&format!("{}{}", "[".repeat(30_000), "]".repeat(30_000)))),
         ("not_an_answer", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
-        (
-            "http_302",
-            "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_owned(),
-        ),
+        ("http_302", "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_owned()),
         ("http_404", "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned()),
         ("http_404", format!("HTTP/1.1 404 Not Found\r\ncontent-length: {}\r\n\r\n{good}", good.len())),
         ("http_500", format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n{good}", good.len())),
@@ -152,11 +144,7 @@ async fn whoever_does_not_end_is_timed_out() {
             let mirror = asking(at);
             let (told, result) = judged(&mirror).await;
             // some drips are no HTTP, which is as good
-            let ends = [
-                "timed_out timed_out replica",
-                "unavailable not_an_answer replica",
-                "unavailable answer_cut replica",
-            ];
+            let ends = ["timed_out timed_out replica", "unavailable not_an_answer replica", "unavailable answer_cut replica"];
             assert!(ends.contains(&told.as_str()), "{begin:?} {drip:?}: {told}");
             assert!(!drip.is_empty() || told == ends[0], "{begin:?}: {told}");
             assert_eq!(result, ComparisonResult::Unresolved);
@@ -190,10 +178,7 @@ async fn of_an_endless_answer_little_is_read() {
         })
         .await;
         let (told, result) = judged(&asking(at)).await;
-        assert_eq!(
-            (told.as_str(), result),
-            ("unavailable answer_too_large replica", ComparisonResult::Unresolved)
-        );
+        assert_eq!((told.as_str(), result), ("unavailable answer_too_large replica", ComparisonResult::Unresolved));
         // socket buffers of both sides are in it
         let sent = sent.load(Ordering::SeqCst);
         assert!(sent < 16 << 20, "{sent} bytes were taken");
