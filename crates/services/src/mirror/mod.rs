@@ -14,6 +14,7 @@ mod lane;
 mod mark;
 pub mod metrics;
 mod output;
+mod owned;
 mod parts;
 mod probe;
 mod reader;
