@@ -264,4 +264,17 @@ mod tests {
         assert!(said(6, 3).ends_with("--topic b --partitions 6"), "{}", said(6, 3));
         assert!(said(3, 6).ends_with("--topic a --partitions 6"), "{}", said(3, 6));
     }
+
+    #[test]
+    fn topics_may_differ_while_partitions_are_added_to_both_and_no_longer() {
+        let mut counts = Counts::new("a", "b", 3);
+        assert!(counts.seen("a", 4).is_ok() && counts.differ.is_some());
+        assert!(counts.seen("b", 4).is_ok() && counts.differ.is_none());
+        assert!(counts.seen("b", 5).is_ok());
+        counts.differ = counts.differ.and_then(|at| at.checked_sub(GRACE + GRACE));
+        if counts.differ.is_some() {
+            let said = counts.seen("b", 5).unwrap_err().to_string();
+            assert!(said.ends_with("--topic a --partitions 5"), "{said}");
+        }
+    }
 }
