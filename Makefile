@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 # What the demo builds: the command alone; CI sets what the tests have built already.
 DEMO_SCOPE ?= -p lastcall-cli
 
-.PHONY: help demo test prove lint bench bench-ledger bench-kafka score fuzz fmt clean
+.PHONY: help demo test prove lint bench bench-ledger bench-kafka bench-mirror score fuzz fmt clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -50,6 +50,10 @@ bench-ledger: ## what reading a ledger costs as it grows; figures in target/figu
 bench-kafka: ## lastcall-record on a real broker beside its peers; figures in target/figures/kafka.json
 	$(CARGO) build --release -p lastcall-cli -p lastcall-services -p lastcall-benches
 	"$(TARGET)/release/kafka"
+
+bench-mirror: ## lastcall-mirror before an HTTP candidate beside a plain load generator; figures in target/figures/mirror.json
+	$(CARGO) build --release -p lastcall-cli -p lastcall-services -p lastcall-benches
+	"$(TARGET)/release/mirror"
 
 score: ## what the diff reaches on real and constructed pairs; figures in target/figures/diff.json
 	$(CARGO) build --release -p lastcall-benches --bin score

@@ -106,8 +106,7 @@ fn serve(
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let asked =
-            Asked { path: path.clone(), body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
+        let asked = Asked { path: path.clone(), body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
         counts.lock().unwrap().entry(path.clone()).or_default().came += 1;
         let (status, text) = match behave(&asked) {
             Reply::Answer(answer) => (200, answer.to_string()),

@@ -13,7 +13,11 @@ fn root() -> PathBuf {
 }
 
 fn service() -> Command {
-    Command::new(binary().with_file_name("lastcall-record"))
+    built_service("lastcall-record")
+}
+
+fn built_service(name: &str) -> Command {
+    Command::new(binary().with_file_name(name))
 }
 
 #[test]
@@ -78,16 +82,51 @@ fn the_compose_file_names_what_is_there() {
             assert!(compose["volumes"].get(&volume).is_some(), "{name}: no volume {volume}");
         }
     }
-    // The recorder's command is one that the recorder takes, and its health check asks where it listens.
-    let command: Vec<String> = serde_json::from_value(services["record"]["command"].clone()).unwrap();
-    let said = answer(service().args(&command[1..]).arg("--print-config"));
-    assert_eq!((command[0].as_str(), said.code), ("lastcall-record", 0), "{}", said.err);
-    let check = services["record"]["healthcheck"]["test"].to_string();
-    let port = command.iter().find_map(|arg| arg.strip_prefix("0.0.0.0:")).unwrap();
-    assert!(check.contains(&format!(":{port}/health/live")), "{check}");
     let dockerfile = std::fs::read_to_string(root().join("docker/Dockerfile")).unwrap();
-    for binary in ["lastcall", "lastcall-record"] {
+    for binary in ["lastcall", "lastcall-record", "lastcall-mirror"] {
         assert!(dockerfile.contains(&format!("/src/target/release/{binary}")), "{binary}");
     }
-    assert!(check.contains("curl") && dockerfile.contains(" curl "), "the check's command is in the image");
+    // Each service's command is one that it takes, and its health check asks where it listens.
+    for (name, binary) in [("record", "lastcall-record"), ("mirror", "lastcall-mirror")] {
+        let command: Vec<String> = serde_json::from_value(services[name]["command"].clone()).unwrap();
+        let here: Vec<String> = command[1..].iter().map(|arg| here(arg, &compose)).collect();
+        let said = answer(built_service(binary).args(here).arg("--print-config"));
+        assert_eq!((command[0].as_str(), said.code), (binary, 0), "{}", said.err);
+        let check = services[name]["healthcheck"]["test"].to_string();
+        let port = command.iter().find_map(|arg| arg.strip_prefix("0.0.0.0:")).unwrap();
+        assert!(check.contains(&format!(":{port}/health/live")), "{check}");
+        assert!(
+            check.contains("curl") && dockerfile.contains(" curl "),
+            "the check's command is in the image"
+        );
+    }
+}
+
+/// What a place in a container is outside: a config is a file beside the compose file.
+fn here(arg: &str, compose: &Value) -> String {
+    let configs = compose["services"]["mirror"]["configs"].as_array().into_iter().flatten();
+    for config in configs.filter(|config| config["target"] == *arg) {
+        let file = compose["configs"][config["source"].as_str().unwrap()]["file"].as_str().unwrap();
+        return root().join("docker").join(file).to_str().unwrap().to_owned();
+    }
+    arg.to_owned()
+}
+
+/// The mirror's own settings fit the registry that goes into the image, and those of the pipeline the examples'.
+#[test]
+fn the_files_of_the_mirror_fit_their_registry() {
+    for name in ["docker/mirror.toml", "pipelines/mirror.toml"] {
+        let said = answer(
+            built_service("lastcall-mirror")
+                .arg("--config")
+                .arg(root().join(name))
+                .arg("--registry")
+                .arg(root().join("examples/agent-tools"))
+                .arg("--dry-run"),
+        );
+        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        for tool in ["orders.lookup@2.0.0", "refund.create_request@2.0.0", "sms.send@2.0.0: never executed"] {
+            assert!(said.out.contains(tool), "{name}: {tool}: {}", said.out);
+        }
+    }
 }

@@ -313,15 +313,6 @@ pub fn stands(broker: &Broker, topic: &str) -> Vec<Vec<Stands>> {
     out
 }
 
-/// One past the last offset of each partition together.
-pub fn written(broker: &Broker, topic: &str) -> i64 {
-    let client: BaseConsumer =
-        ClientConfig::new().set("bootstrap.servers", &broker.address).create().unwrap();
-    let ends = (0..i32::try_from(broker.partitions(topic)).unwrap())
-        .map(|partition| client.fetch_watermarks(topic, partition, 10 * SECOND).map_or(0, |(_, high)| high));
-    ends.sum()
-}
-
 /// Whether a record is a call, and its id.
 pub fn id(stands: &Stands) -> Option<&str> {
     let json = stands.json.as_ref()?;
@@ -366,8 +357,7 @@ pub fn honest(broker: &Broker) -> usize {
                 );
             }
             if let Some(upstream) = json.get("upstream") {
-                let (from, until) =
-                    (upstream["from"].as_i64().unwrap(), upstream["to"].as_i64().unwrap());
+                let (from, until) = (upstream["from"].as_i64().unwrap(), upstream["to"].as_i64().unwrap());
                 assert!(from <= until, "partition {partition}: [{from}, {until})");
                 if let Some(to) = to {
                     assert!(from <= to, "partition {partition}: nobody stands for [{to}, {from})");

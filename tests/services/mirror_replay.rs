@@ -58,7 +58,8 @@ fn a_perfect_candidate_over_a_noisy_tool_becomes_ready() {
     honest(&broker);
     world.record(&broker);
     let said = world.run(&["decide", "search", "--format", "json", "--dry-run"]);
-    let verdict: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let verdict: Value =
+        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
     let of = |name: &str| verdict["totals"][name].as_u64().unwrap() as usize;
     let noisy = days * a_day / 80;
     assert_eq!((of("calls"), of("disagreed")), (days * a_day, 0), "{verdict:#}");
@@ -126,7 +127,9 @@ fn slow_dying_and_lying_candidates_leave_rows_that_say_so() {
     for partition in ledger.partitions().unwrap() {
         for (_, chunk) in partition.chunks() {
             ledger
-                .for_each_result(chunk, |row| agreed += usize::from(format!("{row:?}").contains("result: Agreed")))
+                .for_each_result(chunk, |row| {
+                    agreed += usize::from(format!("{row:?}").contains("result: Agreed"))
+                })
                 .unwrap();
         }
     }
@@ -150,7 +153,9 @@ fn a_tool_that_sends_is_never_asked() {
     let world = World::new();
     let candidate = Candidate::start(|asked| Reply::Answer(found(number(&asked.body))));
     for suppression in ["replica", "snapshot", "dry_run", "sandbox", "stub", "not_executed"] {
-        for endpoint in [format!("http = \"{}\"", candidate.url("/")), format!("mcp = \"{}\"", candidate.url("/"))] {
+        for endpoint in
+            [format!("http = \"{}\"", candidate.url("/")), format!("mcp = \"{}\"", candidate.url("/"))]
+        {
             let rest = format!(
                 "[tools.mail]\ncandidates = [{{contract = \"mail@2\", suppression = \"{suppression}\", {endpoint}}}]"
             );
@@ -167,8 +172,7 @@ fn a_tool_that_sends_is_never_asked() {
     world.config("mirror.toml", &broker, &rest);
     let count = if std::env::var_os("LASTCALL_PROVE").is_some() { 10_000 } else { 2_000 };
     let now = lastcall_ledger::system_now();
-    let values: Vec<Vec<u8>> =
-        (0..count).map(|n| call_at(n, now, "mail").to_string().into_bytes()).collect();
+    let values: Vec<Vec<u8>> = (0..count).map(|n| call_at(n, now, "mail").to_string().into_bytes()).collect();
     put(&broker, UPSTREAM, values.iter().enumerate().map(|(n, value)| ((n % 3) as i32, value.as_slice())));
     put(&broker, UPSTREAM, [(0, call(count).to_string().as_bytes())]);
     let said = world.once("mirror.toml", &[]);
@@ -179,7 +183,10 @@ fn a_tool_that_sends_is_never_asked() {
     let mail = rows.filter(|s| s.json.as_ref().is_some_and(|j| j["tool_id"] == "mail"));
     let told = mail.inspect(|s| {
         let candidate = &s.json.as_ref().unwrap()["candidates"][0];
-        assert_eq!((&candidate["status"], &candidate["suppression"]), (&json!("not_run"), &json!("not_executed")));
+        assert_eq!(
+            (&candidate["status"], &candidate["suppression"]),
+            (&json!("not_run"), &json!("not_executed"))
+        );
     });
     assert_eq!(told.count(), count);
     println!("{count} calls of a tool that sends: {} requests", candidate.count("/").came);

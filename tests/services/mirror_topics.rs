@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::candidate::{Candidate, Reply, found};
 use crate::kafka_service::get;
 use crate::mirror::{
-    OUTPUT, UPSTREAM, World, call, call_at, clock, feed, honest, id, missing, number, put, stands, topics, until,
+    OUTPUT, UPSTREAM, World, call, call_at, clock, feed, honest, id, missing, number, put, stands, topics,
+    until,
 };
 use crate::topic::producer;
 
@@ -88,7 +89,8 @@ fn whatever_a_topic_holds_is_mirrored_or_passed_on() {
     for copied in [&loss, &counted] {
         assert_eq!(here[1].iter().filter(|s| s.value == copied.to_string().as_bytes()).count(), 1);
     }
-    let aborted = |s: &&crate::mirror::Stands| id(s).is_some_and(|id| id.starts_with("call-2") && id.len() == 8);
+    let aborted =
+        |s: &&crate::mirror::Stands| id(s).is_some_and(|id| id.starts_with("call-2") && id.len() == 8);
     assert_eq!(here[0].iter().filter(aborted).count(), 0, "what was aborted never was");
     assert!(here.iter().flatten().all(|s| s.mark.is_some()));
 
@@ -96,7 +98,10 @@ fn whatever_a_topic_holds_is_mirrored_or_passed_on() {
     into(&broker, OUTPUT, 0, &bytes((900..1100).map(call)));
     transaction.begin_transaction().unwrap();
     let planted = call(1200).to_string();
-    transaction.send(BaseRecord::<(), str>::to(OUTPUT).payload(&planted).partition(1)).map_err(|(e, _)| e).unwrap();
+    transaction
+        .send(BaseRecord::<(), str>::to(OUTPUT).payload(&planted).partition(1))
+        .map_err(|(e, _)| e)
+        .unwrap();
     transaction.flush(10 * SECOND).unwrap();
     transaction.commit_transaction(10 * SECOND).unwrap();
     feed(&broker, 500, 20, 2);
@@ -105,15 +110,63 @@ fn whatever_a_topic_holds_is_mirrored_or_passed_on() {
     assert_eq!(candidate.count("/").came, 70, "nothing is called twice");
     world.record(&broker);
     assert_eq!(missing(&ledger), 0);
-    let balance = ledger.partitions().unwrap().iter().flat_map(|p| p.chunks()).fold((0, 0, 0), |sum, (_, c)| {
-        (sum.0 + c.balance.calls, sum.1 + c.balance.dead, sum.2 + c.balance.loss)
-    });
+    let balance =
+        ledger.partitions().unwrap().iter().flat_map(|p| p.chunks()).fold((0, 0, 0), |sum, (_, c)| {
+            (sum.0 + c.balance.calls, sum.1 + c.balance.dead, sum.2 + c.balance.loss)
+        });
     assert_eq!(balance, (70 + 201, 4, 1));
 }
 
-/// A compacted upstream has holes, which the rows join over; a range that retention took is missing, and the ledger says so.
+/// A compacted upstream has holes, also before and behind its records, which the rows join over.
 #[test]
-fn holes_are_vouched_for_and_what_is_gone_is_missing() {
+fn holes_of_compaction_are_vouched_for() {
+    let Some(broker) = Broker::start() else { return };
+    let compacts = [
+        ("cleanup.policy", "compact"),
+        ("segment.ms", "100"),
+        ("min.cleanable.dirty.ratio", "0.001"),
+        ("max.compaction.lag.ms", "100"),
+        ("message.timestamp.type", "LogAppendTime"),
+    ];
+    broker.topic(UPSTREAM, 1, &compacts);
+    broker.topic(OUTPUT, 1, &[]);
+    let world = World::new();
+    let ledger = world.ledger("system", "1h");
+    let candidate = answering();
+    world.searching("mirror.toml", &broker, &candidate.url("/"), "");
+    let producer = producer(&broker);
+    let keyed = |from: usize, count: usize| {
+        for n in from..from + count {
+            let (key, value) = (format!("k{}", n % 7), call(n).to_string());
+            let record = BaseRecord::to(UPSTREAM).key(&key).payload(&value).partition(0);
+            producer.send(record).map_err(|(e, _)| e).unwrap();
+        }
+        producer.flush(30 * SECOND).unwrap();
+    };
+    let mut sent = 0;
+    until("the broker compacts", || {
+        keyed(sent, 20);
+        sent += 20;
+        std::thread::sleep(SECOND / 2);
+        stands(&broker, UPSTREAM)[0].len() + 30 < sent
+    });
+    let first = world.once("mirror.toml", &[]);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let rows = |broker: &Broker| stands(broker, OUTPUT)[0].iter().filter(|s| id(s).is_some()).count();
+    let some = rows(&broker);
+    keyed(sent, 40);
+    // What it had mirrored last may be gone by now.
+    std::thread::sleep(2 * SECOND);
+    assert_eq!(world.once("mirror.toml", &[]).code, 0);
+    assert!(some < sent && rows(&broker) > some, "{some} of {sent}");
+    honest(&broker);
+    world.record(&broker);
+    assert_eq!(missing(&ledger), 0);
+}
+
+/// A range that retention took before it was mirrored is missing, and the ledger says so; an output that would lose rows is refused.
+#[test]
+fn what_is_gone_is_missing() {
     let Some(broker) = Broker::start() else { return };
     topics(&broker, 1);
     let world = World::new();
@@ -147,7 +200,8 @@ fn partitions_are_added_to_both_or_it_says_so() {
     let candidate = answering();
     world.searching("mirror.toml", &broker, &candidate.url("/"), "");
     let add = |topic: &str, count: usize| {
-        wait(broker.admin().create_partitions([&NewPartitions::new(topic, count)], &AdminOptions::new())).unwrap();
+        wait(broker.admin().create_partitions([&NewPartitions::new(topic, count)], &AdminOptions::new()))
+            .unwrap();
         until("the partition is there", || broker.partitions(topic) == count);
     };
     let odd = world.once("mirror.toml", &[]);
@@ -205,7 +259,8 @@ fn a_mirror_that_stopped_at_noon_keeps_the_day_open_and_says_so() {
     }
     world.record(&broker);
     let said = world.run(&["decide", "search", "--format", "json", "--dry-run"]);
-    let verdict: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
+    let verdict: Value =
+        serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}{}", said.out, said.err));
     assert_eq!(verdict["window"]["closed_through"], "2026-06-01", "{verdict:#}");
     let why = verdict["window"]["open_because"].as_str().unwrap();
     assert!(
@@ -214,7 +269,11 @@ fn a_mirror_that_stopped_at_noon_keeps_the_day_open_and_says_so() {
         "{why}"
     );
     let status = world.run(&["status", "search"]);
-    assert!(status.out.contains("the mirror knows its upstream only through 2026-06-02T12:00"), "{}", status.out);
+    assert!(
+        status.out.contains("the mirror knows its upstream only through 2026-06-02T12:00"),
+        "{}",
+        status.out
+    );
     // Started again, with what came since, it closes.
     for partition in 0..2 {
         into(&broker, UPSTREAM, partition, &bytes([clock(hour(90))]));
@@ -289,7 +348,8 @@ fn switches_change_while_it_runs_and_the_rest_is_refused() {
     let before = covers();
     until("an idle partition says how far it is", || covers() > before + 1);
     honest(&broker);
-    let second = world.mirror("mirror.toml", &["--once", "--group", "o", "--listen", &address]).output().unwrap();
+    let second =
+        world.mirror("mirror.toml", &["--once", "--group", "o", "--listen", &address]).output().unwrap();
     assert!(second.status.code() == Some(2), "{}", String::from_utf8_lossy(&second.stderr));
     running.signal("TERM");
     let (code, said) = running.ends();
@@ -312,8 +372,10 @@ fn mapped_messages_become_native_rows() {
         candidate.url("/")
     );
     world.config("mirror.toml", &broker, &rest);
-    let one = |n: usize| json!({"id": format!("call-{n}"), "at": lastcall_ledger::system_now(), "tool": "search",
-        "input": {"q": "x"}, "state": "ok", "result": {"found": n}});
+    let one = |n: usize| {
+        json!({"id": format!("call-{n}"), "at": lastcall_ledger::system_now(), "tool": "search",
+        "input": {"q": "x"}, "state": "ok", "result": {"found": n}})
+    };
     let values = bytes([
         json!({"calls": [one(1), one(2), one(3)]}),
         json!({"calls": []}),
@@ -341,6 +403,32 @@ fn mapped_messages_become_native_rows() {
     assert_eq!(missing(&ledger), 0);
 }
 
+/// A row that is larger than the output takes is written without the candidate's answer, and says so; nothing waits behind it.
+#[test]
+fn a_row_that_is_too_large_says_so_and_holds_up_nothing() {
+    let Some(broker) = Broker::start() else { return };
+    topics(&broker, 1);
+    let world = World::new();
+    let candidate = Candidate::start(|asked| match number(&asked.body) {
+        1 => Reply::Answer(json!({"status": "ok", "result": "x".repeat(1_047_000)})),
+        n => Reply::Answer(found(n)),
+    });
+    world.searching("mirror.toml", &broker, &candidate.url("/"), "");
+    let mut large = call(1);
+    large["arguments"]["q"] = "y".repeat(5_000).into();
+    into(&broker, UPSTREAM, 0, &bytes([call(0), large, call(2)]));
+    let said = world.once("mirror.toml", &[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    honest(&broker);
+    let here = stands(&broker, OUTPUT);
+    let rows: Vec<&Value> =
+        here[0].iter().filter(|s| id(s).is_some()).filter_map(|s| s.json.as_ref()).collect();
+    let of =
+        |row: &Value| (row["candidates"][0]["status"].clone(), row["candidates"][0]["error_class"].clone());
+    assert_eq!(of(rows[1]), (json!("unavailable"), json!("answer_too_large")));
+    assert_eq!((of(rows[0]).0, of(rows[2]).0), (json!("ok"), json!("ok")));
+}
+
 /// What a start needs is asked for, what would be done is said, and nothing is written.
 #[test]
 fn probe_and_dry_run_call_nothing_and_write_nothing() {
@@ -364,7 +452,12 @@ fn probe_and_dry_run_call_nothing_and_write_nothing() {
     assert!(out.contains("was never mirrored"), "{out}");
     let (code, out) = told(&["--probe", "--from", "earliest"]);
     assert_eq!(code, Some(0), "{out}");
-    for said in ["search@2: http", "cluster", "topic mirrored-calls: 2 partitions", "tool-calls/1: holds [0, 5), begins at 0"] {
+    for said in [
+        "search@2: http",
+        "cluster",
+        "topic mirrored-calls: 2 partitions",
+        "tool-calls/1: holds [0, 5), begins at 0",
+    ] {
         assert!(out.contains(said), "{said}: {out}");
     }
     assert!(stands(&broker, OUTPUT).iter().all(Vec::is_empty));

@@ -14,6 +14,7 @@ mod lane;
 mod mark;
 pub mod metrics;
 mod output;
+mod owned;
 mod parts;
 mod probe;
 mod reader;
@@ -28,4 +29,3 @@ pub use parts::Reading;
 pub use probe::probe;
 pub use reload::File;
 pub use service::{Options, Summary, run};
-

@@ -1,29 +1,25 @@
 //! The one thread that polls the broker. It hands copies of messages to the lanes of their partitions and never works on
 //! them; it assigns partitions where their output ends, and holds them back while their lanes are behind.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lastcall_event::Timestamp;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::KafkaError;
-use rdkafka::types::RDKafkaRespErr;
-use rdkafka::{ClientContext, Offset, TopicPartitionList};
-use tokio::runtime::Handle;
+use rdkafka::{Offset, TopicPartitionList};
 
-use super::lane::{Lane, Message, Shared, ToLane};
+use super::lane::{Message, ToLane};
+use super::owned::{Context, Owned};
 use super::service::Summary;
-use super::start::{Start, Starter, same};
+use super::start::Counts;
 use crate::Stop;
 use crate::kafka::Key;
 use crate::kafka::ends::Seen;
-use crate::kafka::member::{Outer, Trouble, keys_of, list};
+use crate::kafka::member::{Outer, Trouble, list};
 
-/// Tails that are looked for at once on an assignment.
-const TOGETHER: usize = 16;
 const POLL: Duration = Duration::from_millis(50);
 /// Polls between two looks at what the other threads say.
 const TURN: u32 = 64;
@@ -32,183 +28,8 @@ const DRAIN: Duration = Duration::from_secs(25);
 const HINTS: Duration = Duration::from_secs(5);
 /// Ends of one partition that were seen and are not reached.
 const ENDS: usize = 32;
-/// For so long two topics may differ while partitions are added to both.
-const GRACE: Duration = Duration::from_secs(60);
 const WAIT: Duration = Duration::from_secs(10);
 const SAY: Duration = Duration::from_secs(60);
-
-struct Owned {
-    lane: Lane,
-    paused: bool,
-    /// Where the next record is expected, as far as was polled.
-    position: i64,
-    at_end: bool,
-    /// Ends that were seen, and when: whoever has read that far has read everything up to then.
-    ends: VecDeque<(i64, Timestamp)>,
-    /// It was read to an end that was seen after it was assigned.
-    complete: bool,
-    /// Polled and not told yet: records, bytes, the newest time.
-    polled: (u64, u64, Option<Timestamp>),
-}
-
-#[derive(Default)]
-struct Inner {
-    owned: BTreeMap<Key, Owned>,
-    generation: u64,
-    failed: Option<Stop>,
-    rebalances: u64,
-    closing: bool,
-}
-
-/// What the callbacks of librdkafka need; they run on the polling thread.
-pub struct Context {
-    starter: Starter,
-    shared: Arc<Shared>,
-    runtime: Handle,
-    keys: Arc<Mutex<Vec<Key>>>,
-    say: fn(&str),
-    inner: Mutex<Inner>,
-}
-
-impl ClientContext for Context {
-    fn error(&self, _: KafkaError, _: &str) {
-        // Comes out of the poll as well, and is said there.
-    }
-}
-
-impl ConsumerContext for Context {
-    fn rebalance(&self, consumer: &BaseConsumer<Self>, err: RDKafkaRespErr, tpl: &mut TopicPartitionList) {
-        let done = match err {
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => self.assign(consumer, &keys_of(tpl)),
-            _ => self.revoke(consumer, &keys_of(tpl)),
-        };
-        self.shared.telemetry.rebalanced();
-        let mut inner = self.inner();
-        inner.rebalances += 1;
-        if let Err(stop) = done {
-            inner.failed.get_or_insert(stop);
-        }
-    }
-}
-
-impl Context {
-    /// `keys` is kept up to date with what is owned.
-    pub fn new(
-        starter: Starter,
-        shared: Arc<Shared>,
-        runtime: Handle,
-        keys: Arc<Mutex<Vec<Key>>>,
-        say: fn(&str),
-    ) -> Self {
-        Self { starter, shared, runtime, keys, say, inner: Mutex::default() }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Finds where the output ends, and has librdkafka fetch from there.
-    fn assign(&self, consumer: &BaseConsumer<Self>, keys: &[Key]) -> Result<(), Stop> {
-        if self.inner().closing {
-            return Ok(());
-        }
-        let mut starts: Vec<(Key, Start)> = Vec::with_capacity(keys.len());
-        for together in keys.chunks(TOGETHER) {
-            let found = std::thread::scope(|scope| {
-                let threads: Vec<_> = together
-                    .iter()
-                    .map(|key| (key.clone(), scope.spawn(move || self.starter.start(key.partition))))
-                    .collect();
-                threads
-                    .into_iter()
-                    .map(|(key, thread)| {
-                        Ok((key, thread.join().map_err(|_| Stop::Thread("an assignment"))??))
-                    })
-                    .collect::<Result<Vec<_>, Stop>>()
-            })?;
-            starts.extend(found);
-        }
-        let mut tpl = TopicPartitionList::new();
-        for (key, start) in &starts {
-            tpl.add_partition_offset(&key.source, key.partition, Offset::Offset(start.mark.resume))?;
-        }
-        consumer
-            .incremental_assign(&tpl)
-            .map_err(|error| Stop::Kafka { what: "assigning partitions".to_owned(), error })?;
-        let mut inner = self.inner();
-        for (key, start) in starts {
-            if start.lost > 0 {
-                (self.say)(&format!(
-                    "{key}: {} records are gone that were not mirrored (retention); mirroring goes on at offset {}, and the \
-                     record will say what is missing",
-                    start.lost, start.mark.resume
-                ));
-                self.shared.telemetry.own().lost_records.inc_by(start.lost.unsigned_abs());
-            }
-            inner.generation += 1;
-            let generation = inner.generation;
-            self.shared.telemetry.assigned(&key, start.mark.resume);
-            let lane = Lane::start(&self.shared, &self.runtime, key.clone(), generation, &start);
-            let owned = Owned {
-                lane,
-                paused: false,
-                position: start.mark.resume,
-                at_end: false,
-                ends: VecDeque::new(),
-                complete: false,
-                polled: (0, 0, None),
-            };
-            inner.owned.insert(key, owned);
-        }
-        self.note(&inner);
-        Ok(())
-    }
-
-    fn revoke(&self, consumer: &BaseConsumer<Self>, keys: &[Key]) -> Result<(), Stop> {
-        let mut inner = self.inner();
-        for key in keys {
-            self.shared.telemetry.revoked(key);
-            inner.owned.remove(key);
-        }
-        self.note(&inner);
-        drop(inner);
-        consumer
-            .incremental_unassign(&list(keys))
-            .map_err(|error| Stop::Kafka { what: "giving partitions back".to_owned(), error })
-    }
-
-    fn note(&self, inner: &Inner) {
-        *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = inner.owned.keys().cloned().collect();
-    }
-}
-
-impl Owned {
-    fn message(&mut self, message: Message) {
-        let next = message.offset.saturating_add(1);
-        self.at_end = false;
-        self.position = next;
-        self.polled.0 += 1;
-        self.polled.1 += message.value.len() as u64;
-        self.polled.2 = self.polled.2.max(message.time);
-        self.lane.queued.fetch_add(message.size(), Ordering::Relaxed);
-        // A lane that ended has said why.
-        let _ = self.lane.inbox.send(ToLane::Message(message));
-        self.reached();
-    }
-
-    /// Everything up to the ends that lie behind the position was handed over.
-    fn reached(&mut self) {
-        let mut at = None;
-        while let Some((_, seen)) = self.ends.front().filter(|(high, _)| *high <= self.position) {
-            at = Some(*seen);
-            self.ends.pop_front();
-        }
-        if let Some(at) = at {
-            self.complete = true;
-            let _ = self.lane.inbox.send(ToLane::Barrier { next: self.position, at });
-        }
-    }
-}
 
 /// The polling thread.
 pub struct Reader {
@@ -224,38 +45,6 @@ pub struct Reader {
     pub waiting: usize,
     /// How many partitions each topic had when it was last looked at, and since when they differ.
     pub counts: Counts,
-}
-
-/// Whether both topics have the same number of partitions.
-pub struct Counts {
-    upstream: (String, i32),
-    output: (String, i32),
-    differ: Option<Instant>,
-}
-
-impl Counts {
-    /// Both have this many.
-    pub fn new(upstream: &str, output: &str, count: i32) -> Self {
-        Self { upstream: (upstream.to_owned(), count), output: (output.to_owned(), count), differ: None }
-    }
-
-    fn seen(&mut self, topic: &str, count: i32) -> Result<(), Stop> {
-        if *topic == *self.upstream.0 {
-            self.upstream.1 = count;
-        } else {
-            self.output.1 = count;
-        }
-        let answer = same(&self.upstream.0, self.upstream.1, &self.output.0, self.output.1);
-        match answer {
-            Ok(()) => self.differ = None,
-            Err(stop) => {
-                if self.differ.get_or_insert_with(Instant::now).elapsed() > GRACE {
-                    return Err(stop);
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Reader {
@@ -507,7 +296,13 @@ impl Reader {
                 context.shared.draining.store(true, Ordering::Relaxed);
                 begun.get_or_insert_with(Instant::now);
             }
-            context.shared.pulse.beat(u64::MAX);
+            if let Some(still) = context.shared.pulse.beat(u64::MAX) {
+                return Err(Stop::Away(format!(
+                    "stood still for {} s at the end, longer than its session: what has no row is read again by the next \
+                     mirror",
+                    still.as_secs()
+                )));
+            }
             // Stays a member of its group; what still comes of a poll is another start's.
             drop(self.consumer.poll(POLL));
             context.shared.telemetry.tick();

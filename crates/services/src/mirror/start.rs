@@ -17,6 +17,8 @@ use crate::kafka::{From, Settings};
 /// Messages that are looked at first, from the end; each step back looks at twice as many.
 const STEP: i64 = 64;
 const LARGEST_STEP: i64 = 4096;
+/// For so long two topics may differ while partitions are added to both.
+const GRACE: Duration = Duration::from_secs(60);
 /// For one step.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -215,6 +217,42 @@ pub fn same(upstream: &str, there: i32, output: &str, here: i32) -> Result<(), S
     )))
 }
 
+/// Whether both topics have the same number of partitions.
+pub struct Counts {
+    upstream: (String, i32),
+    output: (String, i32),
+    differ: Option<Instant>,
+}
+
+impl Counts {
+    /// Both have this many.
+    pub fn new(upstream: &str, output: &str, count: i32) -> Self {
+        Self { upstream: (upstream.to_owned(), count), output: (output.to_owned(), count), differ: None }
+    }
+
+    /// A topic has this many partitions now.
+    ///
+    /// # Errors
+    /// They have differed for longer than adding partitions to both takes.
+    pub fn seen(&mut self, topic: &str, count: i32) -> Result<(), Stop> {
+        if *topic == *self.upstream.0 {
+            self.upstream.1 = count;
+        } else {
+            self.output.1 = count;
+        }
+        let answer = same(&self.upstream.0, self.upstream.1, &self.output.0, self.output.1);
+        match answer {
+            Ok(()) => self.differ = None,
+            Err(stop) => {
+                if self.differ.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                    return Err(stop);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,5 +263,18 @@ mod tests {
         let said = |there, here| same("a", there, "b", here).unwrap_err().to_string();
         assert!(said(6, 3).ends_with("--topic b --partitions 6"), "{}", said(6, 3));
         assert!(said(3, 6).ends_with("--topic a --partitions 6"), "{}", said(3, 6));
+    }
+
+    #[test]
+    fn topics_may_differ_while_partitions_are_added_to_both_and_no_longer() {
+        let mut counts = Counts::new("a", "b", 3);
+        assert!(counts.seen("a", 4).is_ok() && counts.differ.is_some());
+        assert!(counts.seen("b", 4).is_ok() && counts.differ.is_none());
+        assert!(counts.seen("b", 5).is_ok());
+        counts.differ = counts.differ.and_then(|at| at.checked_sub(GRACE + GRACE));
+        if counts.differ.is_some() {
+            let said = counts.seen("b", 5).unwrap_err().to_string();
+            assert!(said.ends_with("--topic a --partitions 5"), "{said}");
+        }
     }
 }
