@@ -38,7 +38,13 @@ async fn a_candidate_sees_the_raw_arguments_and_its_answer_is_kept_as_it_is() {
 #[tokio::test]
 async fn every_status_of_the_protocol_is_taken() {
     for status in [
-        "ok", "invalid_arguments", "business_error", "permission_denied", "rate_limited", "timeout", "platform_error",
+        "ok",
+        "invalid_arguments",
+        "business_error",
+        "permission_denied",
+        "rate_limited",
+        "timeout",
+        "platform_error",
     ] {
         let (url, _) = counting(move |_, _| {
             json!({"status": status, "error_code": "e", "error_class": "k", "call_id": "c1"}).to_string()
@@ -178,7 +184,11 @@ async fn a_probe_says_what_is_there_and_runs_nothing() {
         .collect();
     assert_eq!(lines[0], format!("t.put@2 http {plain} false [] {}", probed[0].notes[0]));
     assert!(probed[0].notes[0].starts_with("does not offer dry_run"), "{:?}", probed[0]);
-    assert!(lines[1].starts_with("t.read@2 http http://127.0.0.1:1/ false [] not reached (connection)"), "{}", lines[1]);
+    assert!(
+        lines[1].starts_with("t.read@2 http http://127.0.0.1:1/ false [] not reached (connection)"),
+        "{}",
+        lines[1]
+    );
     assert_eq!(lines[2], "t.send@2 nothing true [] ");
     assert_eq!(lines[3], format!("t.write@2 http {url} true [\"dry_run\"] "));
     assert_eq!((counted.posts(), also.posts()), (0, 0));

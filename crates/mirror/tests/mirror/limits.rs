@@ -33,7 +33,10 @@ async fn slow(time: Duration) -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 }
 
 fn with(limits: &str, url: &str) -> String {
-    format!("[defaults]\n{limits}\n{}", one("t.read", &format!("suppression = \"replica\", http = \"{url}\"")))
+    format!(
+        "[defaults]\n{limits}\n{}",
+        one("t.read", &format!("suppression = \"replica\", http = \"{url}\""))
+    )
 }
 
 async fn many(mirror: &Mirror, n: usize) -> Vec<Status> {
@@ -116,7 +119,8 @@ async fn a_candidate_that_fails_is_left_alone_and_tried_again() {
     .await;
     let mirror = mirror(&with("breaker = {failures = 4, pause = \"300ms\"}", &url));
     for n in 0..20 {
-        let class = if n < 4 { "unavailable http_500 replica" } else { "unavailable circuit_open not_executed" };
+        let class =
+            if n < 4 { "unavailable http_500 replica" } else { "unavailable circuit_open not_executed" };
         assert_eq!(told(&answer(&mirror, "t.read").await), class, "{n}");
     }
     assert_eq!(counted.posts(), 4);
@@ -181,7 +185,8 @@ async fn only_limits_change_while_calls_run() {
     );
     let other = with("concurrency = 9", &url).replace("replica", "snapshot");
     assert!(lines(&other).contains("`candidates` of `t.read` changed"));
-    let more = with("concurrency = 9", &url) + "rerun = {suppression = \"replica\", http = \"http://127.0.0.1:1/\"}\n";
+    let more = with("concurrency = 9", &url)
+        + "rerun = {suppression = \"replica\", http = \"http://127.0.0.1:1/\"}\n";
     assert!(lines(&more).contains("`rerun` of `t.read` changed"));
     let more = with("concurrency = 9", &url) + &one("t.write", "stub = true");
     assert!(lines(&more).contains("the table of `t.write` changed"));
