@@ -130,7 +130,8 @@ async fn whatever_a_command_does_wrong_costs_its_process_and_nothing_else() {
         ),
     ] {
         let script = Script::new(text);
-        let mirror = script.mirror("t.read", "replica", "timeout = \"3s\"");
+        let timeout = if told_of.starts_with("timed_out") { "2s" } else { "60s" };
+        let mirror = script.mirror("t.read", "replica", &format!("timeout = \"{timeout}\""));
         assert_eq!(told(&answer(&mirror, "t.read").await), told_of, "{text}");
     }
     let nowhere = mirror(&one("t.read", "suppression = \"replica\", command = [\"/no/such/program\"]"));
@@ -179,7 +180,7 @@ async fn what_a_command_started_ends_with_it() {
         "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nlog.write('pid %d\\n' % child.pid); log.flush()\n\
          for line in sys.stdin:\n    call(line); time.sleep(60)\n",
     );
-    let mirror = script.mirror("t.read", "replica", "timeout = \"2s\"");
+    let mirror = script.mirror("t.read", "replica", "timeout = \"8s\"");
     assert_eq!(answer(&mirror, "t.read").await.status, Status::TimedOut);
     let log = std::fs::read_to_string(script.log()).unwrap();
     let pid = log.lines().find_map(|line| line.strip_prefix("pid ")).unwrap().to_owned();

@@ -14,11 +14,19 @@ use tokio::net::TcpStream;
 use crate::common::*;
 
 const LIMITS: &str =
-    "[defaults]\ntimeout = \"400ms\"\nmax_answer = \"64KiB\"\nbreaker = {failures = 1000, pause = \"1s\"}\n";
+    "[defaults]\ntimeout = \"60s\"\nmax_answer = \"64KiB\"\nbreaker = {failures = 1000, pause = \"1s\"}\n";
 
 fn asking(at: impl std::fmt::Display) -> Mirror {
     mirror(&format!(
         "{LIMITS}{}",
+        one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))
+    ))
+}
+
+fn briefly(at: impl std::fmt::Display) -> Mirror {
+    let limits = LIMITS.replace("60s", "400ms");
+    mirror(&format!(
+        "{limits}{}",
         one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))
     ))
 }
@@ -149,7 +157,7 @@ async fn whoever_does_not_end_is_timed_out() {
                 }
             })
             .await;
-            let mirror = asking(at);
+            let mirror = briefly(at);
             let (told, result) = judged(&mirror).await;
             // some drips are no HTTP, which is as good
             let ends = [

@@ -46,7 +46,7 @@ async fn many(mirror: &Mirror, n: usize) -> Vec<Status> {
 
 #[tokio::test]
 async fn no_more_calls_at_once_than_allowed_also_after_a_change() {
-    let (url, _, most) = slow(Duration::from_millis(10)).await;
+    let (url, _, most) = slow(Duration::from_millis(30)).await;
     let mirror = mirror(&with("concurrency = 5", &url));
     let take = || most.swap(0, Ordering::SeqCst);
     assert!(many(&mirror, 60).await.iter().all(|status| *status == Status::Ok));
@@ -117,7 +117,7 @@ async fn a_candidate_that_fails_is_left_alone_and_tried_again() {
         _ => (axum::http::StatusCode::INTERNAL_SERVER_ERROR, ""),
     })
     .await;
-    let mirror = mirror(&with("breaker = {failures = 4, pause = \"300ms\"}", &url));
+    let mirror = mirror(&with("breaker = {failures = 4, pause = \"1s\"}", &url));
     for n in 0..20 {
         let class =
             if n < 4 { "unavailable http_500 replica" } else { "unavailable circuit_open not_executed" };
@@ -125,11 +125,11 @@ async fn a_candidate_that_fails_is_left_alone_and_tried_again() {
     }
     assert_eq!(counted.posts(), 4);
     assert!(mirror.counts()[0].open);
-    tokio::time::sleep(Duration::from_millis(350)).await;
+    tokio::time::sleep(Duration::from_millis(1050)).await;
     many(&mirror, 10).await;
     assert_eq!(counted.posts(), 5, "one call a pause");
     broken.store(0, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_millis(350)).await;
+    tokio::time::sleep(Duration::from_millis(1050)).await;
     assert_eq!(answer(&mirror, "t.read").await.status, Status::Ok);
     assert!(many(&mirror, 10).await.iter().all(|status| *status == Status::Ok));
     assert!(!mirror.counts()[0].open);

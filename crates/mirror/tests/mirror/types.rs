@@ -1,6 +1,6 @@
 //! That a tool which sends has no executor is a fact of the types: a program that makes one does not compile.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const EFFECTS: [&str; 3] = ["Read", "Write", "Send"];
@@ -21,7 +21,7 @@ fn library() -> PathBuf {
 }
 
 /// What the compiler says of a program; `None`: it compiles.
-fn refused(library: &PathBuf, program: &str) -> Option<String> {
+fn refused(library: &Path, program: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("program.rs");
     std::fs::write(&file, program).unwrap();
