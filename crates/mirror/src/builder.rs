@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lastcall_contract::{Contract, Registry, SideEffect, nearest};
+use lastcall_contract::{Contract, Registry, SideEffect, Tool as Registered, nearest};
 use lastcall_event::Suppression;
 
 use crate::gate::Gate;
@@ -106,7 +106,7 @@ impl<'a> Builder<'a> {
         Some(Tool { id: id.to_owned(), candidates, rerun, gate, idempotent })
     }
 
-    fn rerun(&mut self, tool: &lastcall_contract::Tool, rerun: &RerunSettings) -> Option<Rerun> {
+    fn rerun(&mut self, tool: &Registered, rerun: &RerunSettings) -> Option<Rerun> {
         let id = &tool.tool_id;
         if tool.side_effect != SideEffect::Read {
             let message = format!(
@@ -189,6 +189,20 @@ impl<'a> Builder<'a> {
         if asked.effect.0 == SideEffect::Send {
             return self.refused(asked, &endpoint.kind.to_string());
         }
+        if let Some(name) = &endpoint.name
+            && let Some(other) = self.stricter(asked, name)
+        {
+            let message = format!(
+                "`{}`: by `name` the call would go to `{}`, whose side effect is {}, not to `{}`. Name a tool that does \
+                 no more than this one.",
+                asked.contract,
+                other.tool_id,
+                effect_text((other.side_effect, other.stated.1)),
+                asked.tool
+            );
+            self.wrong(asked.line, message);
+            return None;
+        }
         let Some(suppression) = asked.suppression else {
             let message = format!(
                 "{} of `{}` without `suppression`: its side effect is {}. Say how the effect is kept from happening, \
@@ -213,6 +227,20 @@ impl<'a> Builder<'a> {
             Some(runner) => Some(runner),
             None => self.refused(asked, suppression_name(suppression)),
         }
+    }
+
+    /// A tool of the registry that providers know by this name, and that does more than the one that is asked for.
+    fn stricter(&self, asked: &Asked<'_>, name: &str) -> Option<&'a Registered> {
+        let registry = self.registry;
+        let is_named = |tool: &Registered| tool.versions.iter().any(|v| v.contract.definition.name == name);
+        let rank = |effect: SideEffect| match effect {
+            SideEffect::Read => 0,
+            SideEffect::Write => 1,
+            SideEffect::Send => 2,
+        };
+        registry.tools().find(|tool| {
+            tool.tool_id != asked.tool && rank(tool.side_effect) > rank(asked.effect.0) && is_named(tool)
+        })
     }
 
     fn client(&mut self) -> Result<reqwest::Client, String> {

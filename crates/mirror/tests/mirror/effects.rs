@@ -88,6 +88,21 @@ fn only_the_registry_says_what_a_tool_does() {
         );
         assert!(error.starts_with(&asked), "{error}");
     }
+    // nor may a tool that reads be a way to one that sends, by the name that a server knows it by
+    for (tool, name, effect) in
+        [("t.read", "t_send", "send"), ("t.read", "t_put", "write"), ("t.write", "t_silent", "send")]
+    {
+        let suppression = if tool == "t.read" { "replica" } else { "sandbox" };
+        let text = one(
+            tool,
+            &format!("suppression = \"{suppression}\", mcp = \"http://127.0.0.1:1/\", name = \"{name}\""),
+        );
+        let error = try_mirror(&text).unwrap_err().to_string();
+        assert!(
+            error.contains("by `name` the call would go to `t.") && error.contains(&format!("`{effect}`")),
+            "{error}"
+        );
+    }
     // a file cannot say it
     let text = "[tools.\"t.send\"]\nside_effect = \"read\"\n";
     assert!(lastcall_mirror::Settings::parse(text, "m").is_err());

@@ -194,3 +194,26 @@ async fn a_probe_says_what_is_there_and_runs_nothing() {
     assert_eq!((counted.posts(), also.posts()), (0, 0));
     assert!(!format!("{probed:?}").contains("s3cret"));
 }
+
+/// A replica that moved on since production read it: the call is left out, not held against the candidate.
+#[tokio::test]
+async fn what_differs_for_the_current_version_too_is_the_environment() {
+    use lastcall_compare::{ComparisonResult, PairConfig, PreparedPair, Reason, compare};
+    let (moved, _) = counting(|_, _| r#"{"status":"ok","result":{"total":"seven","more":1}}"#).await;
+    let registry = registry();
+    let side = |id: &str| registry.contract(id).unwrap().clone();
+    let pair = PreparedPair::new(&side("t.read@1"), &side("t.read@2"), &PairConfig::default()).unwrap();
+    let plain = one("t.read", &format!("suppression = \"replica\", http = \"{moved}\""));
+    let rerun = format!("rerun = {{suppression = \"replica\", http = \"{moved}\"}}\n");
+    let text = record("t.read", "c1", &json!({}));
+    for (settings, result, reason) in [
+        (plain.clone(), ComparisonResult::Disagreed, None),
+        (plain + &rerun, ComparisonResult::Excluded, Some(Reason::Unstable)),
+    ] {
+        let replayed = mirror(&settings).replay(&call(&text)).await;
+        let stand = lastcall_mirror::Stand { from: 0, to: 1, through: None };
+        let row = lastcall_mirror::row(Some(&text), &call(&text), stand, &replayed);
+        let compared = compare(&pair, &call(&row));
+        assert_eq!((compared.result, compared.reason), (result, reason));
+    }
+}
