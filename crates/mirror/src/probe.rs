@@ -27,6 +27,8 @@ pub struct Probed {
     pub suppression: Suppression,
     /// Modes that it offers.
     pub modes: Vec<String>,
+    /// It was reached, or there is nothing to be reached.
+    pub reached: bool,
     /// Calls of it would be run.
     pub fits: bool,
     /// What is wrong, or worth knowing, one sentence each; what to do stands in it.
@@ -56,6 +58,7 @@ impl Mirror {
             asked: candidate.asked.clone(),
             suppression: candidate.runner.suppression(),
             modes: Vec::new(),
+            reached: true,
             fits: true,
             notes: Vec::new(),
         };
@@ -64,11 +67,18 @@ impl Mirror {
         let offered = match said.unwrap_or(Err(Failure::TimedOut)) {
             Ok(offered) => offered,
             Err(failure) => {
-                probed.fits = false;
-                probed.notes.push(format!(
-                    "not reached ({}): start it, or correct its address",
-                    failure.class().unwrap_or_default()
-                ));
+                (probed.reached, probed.fits) = (false, false);
+                let next = match failure {
+                    Failure::Process => {
+                        "it did not start, or ended before it answered: run it by hand to see why"
+                    }
+                    Failure::Connection => {
+                        "start it, or correct its address; an https address needs a server that speaks TLS"
+                    }
+                    _ => "start it, or correct its address",
+                };
+                let class = failure.class().unwrap_or_default();
+                probed.notes.push(format!("not reached ({class}): {next}"));
                 return probed;
             }
         };
@@ -80,6 +90,17 @@ impl Mirror {
                  [\"dry_run\"]} once it keeps the effect from happening, or use sandbox or stub"
                     .to_owned(),
             );
+        }
+        let mode = candidate.runner.suppression();
+        let mode = serde_json::to_value(mode).ok().and_then(|mode| mode.as_str().map(str::to_owned));
+        if let Some(mode) =
+            mode.filter(|mode| mode != "dry_run" && offered.tools.is_none() && !probed.modes.is_empty())
+            && !probed.modes.contains(&mode)
+        {
+            probed.notes.push(format!(
+                "offers {} and not {mode}: a shim refuses calls in a mode that it does not offer",
+                probed.modes.join(", ")
+            ));
         }
         if let Some((tools, name)) = offered.tools {
             match tools.iter().find(|listed| listed.name == name) {

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use lastcall_contract::{Contract, DigestBasis};
-use lastcall_ledger::control::Pair;
+use lastcall_ledger::control::{Pair, SourceKind};
 use lastcall_ledger::state::ControlState;
 
+use super::ledger::open;
 use crate::ui::Exit;
 
 /// Arguments.
@@ -97,4 +98,16 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
         bail!("{shown} has {size} bytes, more than {LIMIT}");
     }
     std::fs::read_to_string(path).with_context(|| format!("{shown} cannot be read"))
+}
+
+/// The command that reads calls: of topics where the ledger has no other source.
+fn reading(place: &Path) -> String {
+    let sources = open(place).ok().and_then(|ledger| ledger.control().ok()).map(|control| control.sources);
+    let topics = sources.is_some_and(|sources| {
+        !sources.is_empty() && sources.values().all(|source| source.kind == SourceKind::Topic)
+    });
+    match topics {
+        true => format!("lastcall-record --ledger {} --brokers HOST:PORT", place.display()),
+        false => format!("lastcall run --ledger {} calls.jsonl", place.display()),
+    }
 }

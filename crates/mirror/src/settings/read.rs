@@ -9,6 +9,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::Secret;
 
+/// Keys that the service reads, at the top of the file.
+const OF_THE_SERVICE: [&str; 8] = ["registry", "brokers", "from", "to", "preset", "map", "group", "instance"];
+
 /// A value with its place in the text.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -33,8 +36,22 @@ impl Reader<'_> {
 
     /// Complains of every key that is not known.
     pub fn keys(&mut self, table: &DeTable<'_>, at: &str, known: &[&str]) {
-        for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
+        for (key, value) in table.iter().filter(|(key, _)| !known.contains(&key.get_ref().as_ref())) {
             let name: String = key.get_ref().chars().filter(|c| !c.is_control()).take(80).collect();
+            let quoted = |at: &str| {
+                at.strip_prefix("[tools.\"").and_then(|rest| rest.strip_suffix("\"]")).map(str::to_owned)
+            };
+            let is_table = value.get_ref().as_table().is_some();
+            if let Some(id) = quoted(at).filter(|_| is_table) {
+                let next = format!("An id with a point in it stands in quotes: [tools.\"{id}.{name}\"]");
+                self.wrong(&key.span(), &format!("unknown key `{name}` in {at}"), &next);
+                continue;
+            }
+            if OF_THE_SERVICE.contains(&name.as_str()) {
+                let next = format!("`{name}` is the service's: write it above the first table");
+                self.wrong(&key.span(), &format!("unknown key `{name}` in {at}"), &next);
+                continue;
+            }
             let next = match nearest(&name, known) {
                 Some(near) => format!("Perhaps `{near}` was meant; known are {}", known.join(", ")),
                 None => format!("Known are {}", known.join(", ")),

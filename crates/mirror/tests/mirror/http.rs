@@ -177,6 +177,12 @@ async fn a_probe_says_what_is_there_and_runs_nothing() {
         + &one("t.put", &format!("suppression = \"dry_run\", http = \"{plain}\""))
         + &one("t.read", "suppression = \"replica\", http = \"http://127.0.0.1:1/\"")
         + &one("t.send", "suppression = \"not_executed\"");
+    let other = one("t.read", &format!("suppression = \"snapshot\", http = \"{url}\""));
+    let other = mirror(&other).probe().await;
+    assert_eq!(
+        (other[0].fits, other[0].notes.join("; ").as_str()),
+        (true, "offers dry_run and not snapshot: a shim refuses calls in a mode that it does not offer")
+    );
     let probed = mirror(&text).probe().await;
     let lines: Vec<String> = probed
         .iter()
@@ -189,6 +195,7 @@ async fn a_probe_says_what_is_there_and_runs_nothing() {
         "{}",
         lines[1]
     );
+    assert_eq!(probed.iter().map(|p| p.reached).collect::<Vec<_>>(), [true, false, true, true]);
     assert_eq!(lines[2], "t.send@2 nothing true [] ");
     assert_eq!(lines[3], format!("t.write@2 http {url} true [\"dry_run\"] "));
     assert_eq!((counted.posts(), also.posts()), (0, 0));

@@ -23,6 +23,22 @@ fn what_is_stated_holds_over_the_defaults() {
 }
 
 #[test]
+fn mistakes_that_everybody_makes_are_named() {
+    let said = errors("[tools.weather.get]\non = true\n");
+    assert!(
+        said.ends_with(
+            "1: unknown key `get` in [tools.\"weather\"]. An id with a point in it stands in quotes: [tools.\"weather.get\"]."
+        ),
+        "{said}"
+    );
+    let said = errors("[defaults]\non = true\nbrokers = \"b:9092\"\n");
+    assert!(
+        said.ends_with("3: unknown key `brokers` in [defaults]. `brokers` is the service's: write it above the first table."),
+        "{said}"
+    );
+}
+
+#[test]
 fn everything_that_is_wrong_is_said_with_its_line() {
     let text = r#"brokers = "b"
 [defaults]

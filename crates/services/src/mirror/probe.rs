@@ -84,7 +84,9 @@ fn candidates(mirror: &Mirror) -> Vec<Checked> {
         let what = format!("{} {rerun}{}", probed.tool, probed.contract);
         let notes = probed.notes.join("; ");
         let answer = match (probed.fits, probed.suppression) {
-            (false, _) => Err(Stop::Away(format!("{}: {notes}", probed.asked))),
+            (false, _) if !probed.reached => Err(Stop::Away(format!("{}: {notes}", probed.asked))),
+            // Nothing that waiting would mend.
+            (false, _) => Err(Stop::Usage(format!("{}: {notes}", probed.asked))),
             (true, Suppression::NotExecuted) => Ok("is never executed".to_owned()),
             (true, _) if notes.is_empty() => Ok(format!("{} answers", probed.asked)),
             (true, _) => Ok(format!("{} answers; {notes}", probed.asked)),

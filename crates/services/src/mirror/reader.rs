@@ -336,6 +336,7 @@ impl Reader {
             messages: context.shared.telemetry.own().messages(),
             partitions: inner.owned.len(),
             rebalances: inner.rebalances,
+            answers: Vec::new(),
         })
     }
 }

@@ -89,19 +89,56 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// Says which candidates are left alone since they fail, and which answer again.
+    fn circuits(&self, open: &mut BTreeSet<String>) {
+        for count in self.shared.mirror.counts() {
+            let rerun = if count.rerun { "rerun of " } else { "" };
+            let name = format!("{} {rerun}{}", count.tool, count.contract);
+            if count.open && !open.contains(&name) {
+                let classes = count.by_class.iter().map(|(class, n)| format!("{n} {class}"));
+                let classes = classes.collect::<Vec<_>>().join(", ");
+                (self.say)(&format!(
+                    "{name}: fails again and again ({classes} since the start), so its calls are `unavailable`, and one a \
+                     pause is tried"
+                ));
+                open.insert(name);
+            } else if !count.open && open.remove(&name) {
+                (self.say)(&format!("{name}: answers again"));
+            }
+        }
+    }
+
     /// `text`: the file as it was at the start.
     pub fn run(&self, mut text: String, stop: &Receiver<()>) {
         let place = self.path.display().to_string();
         let Ok(first) = process::file::<File>(&text, self.path) else { return };
         let fixed = first.fixed();
         let own = self.shared.telemetry.own();
+        let (mut away, mut open) = (0u32, BTreeSet::new());
         while matches!(stop.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
+            self.circuits(&mut open);
             let now = match std::fs::read_to_string(self.path) {
-                Ok(now) if now == text => continue,
                 Ok(now) => now,
-                // Somebody writes it; where it stays away, nothing changes.
-                Err(_) => continue,
+                Err(error) => {
+                    // Somebody may be writing it: once is no news.
+                    away = away.saturating_add(1);
+                    if away == 2 {
+                        own.refused.set(1);
+                        (self.say)(&format!(
+                            "{place}: it cannot be read ({error}): no switch in it can be turned; the settings stay as \
+                             they were"
+                        ));
+                    }
+                    continue;
+                }
             };
+            if std::mem::take(&mut away) >= 2 {
+                own.refused.set(0);
+                (self.say)(&format!("{place}: it can be read again"));
+            }
+            if now == text {
+                continue;
+            }
             let answer = process::file::<File>(&now, self.path).and_then(|file| {
                 if file.fixed() != fixed {
                     anyhow::bail!(

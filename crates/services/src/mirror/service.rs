@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 use super::Telemetry;
 use super::lane::Shared;
 use super::output::Output;
-use super::parts::Reading;
 use super::owned::Context;
+use super::parts::Reading;
 use super::reader::Reader;
 use super::reload::Watch;
 use super::start::{Counts, Starter};
@@ -65,6 +65,8 @@ pub struct Summary {
     pub partitions: usize,
     /// Assignments and revocations.
     pub rebalances: u64,
+    /// What became of the calls at each candidate: its name, and calls by status.
+    pub answers: Vec<(String, Vec<(&'static str, u64)>)>,
 }
 
 impl fmt::Display for Summary {
@@ -80,7 +82,12 @@ impl fmt::Display for Summary {
             of("dead"),
             self.rebalances,
             self.partitions,
-        )
+        )?;
+        for (name, answers) in &self.answers {
+            let counts: Vec<String> = answers.iter().map(|(status, n)| format!("{n} {status}")).collect();
+            write!(f, "\n  {name}: {}", counts.join(", "))?;
+        }
+        Ok(())
     }
 }
 
@@ -167,5 +174,11 @@ pub fn run(
     });
     // Candidates that do not answer do not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    done
+    let answers =
+        shared.mirror.counts().into_iter().filter(|count| !count.by_status.is_empty()).map(|count| {
+            let rerun = if count.rerun { "rerun of " } else { "" };
+            let by_status = count.by_status.iter().map(|(status, n)| (status.as_str(), *n));
+            (format!("{} {rerun}{}", count.tool, count.contract), by_status.collect())
+        });
+    done.map(|summary| Summary { answers: answers.collect(), ..summary })
 }

@@ -59,6 +59,12 @@ impl Starter {
             let asked = patiently(|| self.observer.partitions(topic));
             let count = asked.map_err(|error| Stop::Kafka { what: format!("topic {topic}"), error })?;
             count.ok_or_else(|| {
+                if matches!(topic, "earliest" | "latest") {
+                    return Stop::Usage(format!(
+                        "there is no topic `{topic}`: `from` in the file is the topic that is read; where a first \
+                         deployment begins is said by the flag, --from {topic}"
+                    ));
+                }
                 Stop::Topic(format!(
                     "there is no topic `{topic}` at {}, or this client may not see it. Make it with as many partitions \
                      as the other: `{}` is read and `{}` written",

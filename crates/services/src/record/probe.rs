@@ -39,7 +39,11 @@ pub fn probe(ledger: &Ledger, options: &Options) -> Vec<Checked> {
         }
     };
     let current = follower.now();
-    told("observed pairs".to_owned(), Ok(format!("{} are ready to be compared", current.pairs())));
+    let pairs = match current.pairs() {
+        0 => "none: calls would be recorded and compared with nothing; begin with `lastcall plan observe OLD NEW`".to_owned(),
+        pairs => format!("{pairs} are ready to be compared"),
+    };
+    told("observed pairs".to_owned(), Ok(pairs));
     let brokers = format!("brokers {}", options.settings.brokers());
     let observer = match Observer::new(options.settings.plain()) {
         Ok(observer) => std::sync::Arc::new(observer),

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 use lastcall_event::Timestamp;
-use prometheus_client::encoding::text::encode as write;
 use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode as write;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;

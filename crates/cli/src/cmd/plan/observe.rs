@@ -120,10 +120,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         if prepared.places_cut() { "more than " } else { "" },
         pair.epoch.short()
     );
-    let ledger = args.ledger.display();
-    println!(
-        "next: lastcall plan register {tool_id} --ledger {ledger}, or first look at its calls: lastcall run --ledger {ledger} calls.jsonl"
-    );
+    let (read, ledger) = (super::reading(&args.ledger), args.ledger.display());
+    println!("next: lastcall plan register {tool_id} --ledger {ledger}, or first look at its calls: {read}");
     Ok(Exit::Yes)
 }
 

@@ -149,11 +149,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(report) = &trial {
         tell(report, &args.tool);
     }
-    let ledger = args.ledger.display();
-    println!(
-        "next: lastcall run --ledger {ledger} calls.jsonl, then lastcall decide {} --ledger {ledger}",
-        args.tool
-    );
+    let (read, ledger) = (super::reading(&args.ledger), args.ledger.display());
+    println!("next: {read}, then lastcall decide {} --ledger {ledger}", args.tool);
     Ok(Exit::Yes)
 }
 
