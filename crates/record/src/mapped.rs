@@ -116,11 +116,8 @@ impl Resolve for Names {
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
-    use lastcall_contract::Digest;
-
     use super::*;
 
     #[test]

@@ -240,8 +240,8 @@ mod tests {
 
     use super::*;
     use crate::kafka::Key;
+    use crate::telemetry::About;
     use crate::telemetry::Told;
-    use crate::telemetry::{About, Told as _};
 
     /// The table in the docs is what is exported.
     #[test]
