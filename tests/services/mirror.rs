@@ -89,7 +89,7 @@ impl World {
     /// Writes a configuration: the service's keys stand above `rest`.
     pub fn config(&self, name: &str, broker: &Broker, rest: &str) {
         let text = format!(
-            "brokers = {:?}\nregistry = {:?}\n{rest}\n",
+            "brokers = {:?}\nregistry = {:?}\nsimulated = true\n{rest}\n",
             broker.address,
             self.path("tools").to_str().unwrap()
         );

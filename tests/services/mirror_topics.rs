@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use lastcall_event::{Day, Timestamp};
+use lastcall_ledger::system_now;
 use lastcall_tests::services::broker::{Broker, wait};
 use rdkafka::admin::{AdminOptions, NewPartitions};
 use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
@@ -226,6 +227,43 @@ fn partitions_are_added_to_both_or_it_says_so() {
     broker.topic(UPSTREAM, 3, &[]);
     let anew = world.once("mirror.toml", &[]);
     assert!(anew.code == 4 && anew.err.contains("was deleted and made again"), "{} {}", anew.code, anew.err);
+}
+
+/// A clock record is no news of the time where nobody said that time is simulated, and a message that the output cannot take
+/// stops nothing: the call is counted, and what it said is not.
+#[test]
+fn a_clock_moves_no_real_time_and_a_large_message_stops_nothing() {
+    let Some(broker) = Broker::start() else { return };
+    broker.topic(UPSTREAM, 1, &[("max.message.bytes", "200000")]);
+    broker.topic(OUTPUT, 1, &[("max.message.bytes", "60000")]);
+    let world = World::new();
+    let candidate = answering();
+    world.searching("simulated.toml", &broker, &candidate.url("/"), "");
+    let text = std::fs::read_to_string(world.path("simulated.toml")).unwrap();
+    world.write("mirror.toml", &text.replace("simulated = true\n", ""));
+    let ahead = system_now().day().plus(90).start();
+    let large = |number: usize, bytes: usize| {
+        let mut call = call(number);
+        call["arguments"]["q"] = "x".repeat(bytes).into();
+        call
+    };
+    let messages = [call(0), clock(ahead), call(1), large(2, 59_400), large(3, 150_000), call(4)];
+    into(&broker, UPSTREAM, 0, &bytes(messages));
+    put(&broker, UPSTREAM, [(0, "[".repeat(100_000).as_bytes()), (0, call(5).to_string().as_bytes())]);
+    let done = world.once("mirror.toml", &[]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("wrote 6 rows") && done.err.contains("1 dead"), "{}", done.err);
+    assert!(done.err.contains("search search@2: "), "{}", done.err);
+    let rows: Vec<Value> = stands(&broker, OUTPUT).remove(0).into_iter().filter_map(|s| s.json).collect();
+    let now = system_now().to_string();
+    let through: Vec<&str> = rows.iter().filter_map(|row| row["upstream"]["through"].as_str()).collect();
+    assert!(!through.is_empty() && through.iter().all(|at| *at <= now.as_str()), "{through:?}");
+    let of = |number: usize| rows.iter().find(|row| row["call_id"] == format!("call-{number}")).unwrap();
+    for number in [2, 3] {
+        let row = of(number);
+        assert_eq!((&row["fidelity"], &row["arguments"]), (&json!("not_captured"), &Value::Null), "{number}");
+    }
+    assert_eq!(of(5)["candidates"][0]["status"], "ok", "what stands behind is mirrored");
 }
 
 /// A simulated ledger: clocks are copied in their order. The mirror stops at noon of the second day; the day stays open,

@@ -240,7 +240,19 @@ struct Wire<'a> {
 
 /// Reads an answer of the candidates' protocol to the call of this id. One that says it answers another is none.
 pub(crate) fn said(bytes: &[u8], call_id: &str) -> Option<Said> {
+    read(bytes, call_id, false)
+}
+
+/// The same of whoever answers several calls one after another: the answer has to name its call.
+pub(crate) fn said_by_name(bytes: &[u8], call_id: &str) -> Option<Said> {
+    read(bytes, call_id, true)
+}
+
+fn read(bytes: &[u8], call_id: &str, by_name: bool) -> Option<Said> {
     let wire: Wire<'_> = serde_json::from_str(std::str::from_utf8(bytes).ok()?).ok()?;
+    if by_name && wire.call_id.is_none() {
+        return None;
+    }
     if wire.call_id.is_some_and(|id| id != call_id) {
         return None;
     }

@@ -99,14 +99,14 @@ impl<'a> Builder<'a> {
             self.problems.push(no_retries(&self.settings.place, stated.line, id));
         }
         let rerun = match &stated.rerun {
-            Some(rerun) => self.rerun(tool, rerun),
+            Some(rerun) => self.rerun(tool, rerun, &candidates),
             None => None,
         };
         let gate = Gate::new(self.settings.limits(id));
         Some(Tool { id: id.to_owned(), candidates, rerun, gate, idempotent })
     }
 
-    fn rerun(&mut self, tool: &Registered, rerun: &RerunSettings) -> Option<Rerun> {
+    fn rerun(&mut self, tool: &Registered, rerun: &RerunSettings, candidates: &[Candidate]) -> Option<Rerun> {
         let id = &tool.tool_id;
         if tool.side_effect != SideEffect::Read {
             let message = format!(
@@ -117,7 +117,22 @@ impl<'a> Builder<'a> {
             return None;
         }
         let version = match &rerun.contract {
-            None => tool.latest(),
+            // The current version is one that is no candidate; what it is called has to be plain.
+            None => {
+                let is_candidate = |id: &str| candidates.iter().any(|candidate| *candidate.contract == *id);
+                let mut current = tool.versions.iter().rev().filter(|v| !is_candidate(&v.contract.id));
+                let newest = current.next();
+                let name = newest.map(|v| v.contract.definition.name.as_str());
+                if newest.is_none() || current.any(|v| Some(v.contract.definition.name.as_str()) != name) {
+                    let message = format!(
+                        "`rerun` of `{id}`: several contracts, or none, may be the current one. Say which: contract = \
+                         \"{id}@VERSION\"."
+                    );
+                    self.wrong(rerun.line, message);
+                    return None;
+                }
+                newest
+            }
             Some(contract) => match self.registry.resolve(contract) {
                 Ok((owner, version)) if owner.tool_id == *id => Some(version),
                 Ok((owner, _)) => {
@@ -189,13 +204,13 @@ impl<'a> Builder<'a> {
         if asked.effect.0 == SideEffect::Send {
             return self.refused(asked, &endpoint.kind.to_string());
         }
-        if let Some(name) = &endpoint.name
-            && let Some(other) = self.stricter(asked, name)
-        {
+        let name = endpoint.name.as_deref().unwrap_or(asked.name);
+        if let Some(other) = self.stricter(asked, name) {
             let message = format!(
-                "`{}`: by `name` the call would go to `{}`, whose side effect is {}, not to `{}`. Name a tool that does \
-                 no more than this one.",
+                "`{}`: by the name `{}` the call would go to `{}`, whose side effect is {}, not to `{}`. Give it by `name` \
+                 one that does no more.",
                 asked.contract,
+                shown(name),
                 other.tool_id,
                 effect_text((other.side_effect, other.stated.1)),
                 asked.tool
@@ -232,7 +247,13 @@ impl<'a> Builder<'a> {
     /// A tool of the registry that providers know by this name, and that does more than the one that is asked for.
     fn stricter(&self, asked: &Asked<'_>, name: &str) -> Option<&'a Registered> {
         let registry = self.registry;
-        let is_named = |tool: &Registered| tool.versions.iter().any(|v| v.contract.definition.name == name);
+        let folded = |name: &str| name.trim().to_lowercase();
+        let name = folded(name);
+        let is_named = |tool: &Registered| {
+            let versions = tool.versions.iter();
+            let mut names = versions.flat_map(|v| v.aliases.iter().chain([&v.contract.definition.name]));
+            folded(&tool.tool_id) == name || names.any(|known| folded(known) == name)
+        };
         let rank = |effect: SideEffect| match effect {
             SideEffect::Read => 0,
             SideEffect::Write => 1,

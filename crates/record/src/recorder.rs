@@ -72,6 +72,8 @@ pub struct Recorder {
     decoder: Option<Arc<Decoder>>,
     /// The time of the message that is being read; none where calls' own times are not held against it.
     message_time: Option<Timestamp>,
+    /// When the record is read; none in a simulated ledger.
+    read_at: Option<Timestamp>,
 }
 
 const SALTS: usize = 4096;
@@ -104,6 +106,7 @@ impl Recorder {
             first_dead: None,
             decoder: None,
             message_time: None,
+            read_at: None,
         }
     }
 
@@ -287,6 +290,7 @@ impl Recorder {
         self.open(expected, now);
         let received = self.clock(now);
         self.message_time = incoming.time.filter(|_| !self.spec.simulated);
+        self.read_at = (!self.spec.simulated).then_some(now);
         let position = Position { partition: self.spec.partition.0, offset: offset.0, index: 0 };
         let mut read = 1;
         if incoming.too_long {
@@ -449,12 +453,14 @@ impl Recorder {
         if row.to < row.from {
             return;
         }
+        // Nobody knows what is still to come, whatever a row states.
+        let through = row.through.map(|at| self.read_at.map_or(at, |now| at.min(now)));
         progress.upstream = Some(match progress.upstream {
-            None => UpstreamProgress { from: row.from, to: row.to, through: row.through, missing: 0 },
+            None => UpstreamProgress { from: row.from, to: row.to, through, missing: 0 },
             Some(seen) => UpstreamProgress {
                 from: seen.from,
                 to: seen.to.max(row.to),
-                through: seen.through.max(row.through),
+                through: seen.through.max(through),
                 missing: seen
                     .missing
                     .saturating_add(u64::try_from(row.from.saturating_sub(seen.to)).unwrap_or(0)),

@@ -245,8 +245,8 @@ class Interceptor:
             item.outcome = call._outcome or outcomes.of_result(spec, call._result)
             if spec.result == "full":
                 item.result = bounded(call._result, self._largest)
-            elif spec.result == "keys" and isinstance(call._result, dict):
-                item.keys = sorted(str(key) for key in call._result)
+            elif spec.result == "keys" and issubclass(type(call._result), dict):
+                item.keys = sorted(key for key in dict.keys(call._result) if type(key) is str)
         return None if self._held.put(item, item.size()) else "no_room"
 
     # Beginning and end
@@ -360,9 +360,10 @@ def _snapshot(raw: Any, bound: Callable[[], Any], largest: int) -> Any:
     """Text and value of the arguments, before the tool can change them; or why there is neither."""
     try:
         given = raw if raw is not None else bound()
-        if isinstance(given, (bytes, bytearray)):
+        if type(given) in (bytes, bytearray):
             given = given.decode()
-        if isinstance(given, str):
+        if issubclass(type(given), str):
+            given = str.__getitem__(given, slice(None))
             if len(given) > largest:
                 raise TooLarge
             return given, None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import types
 from typing import Any, Optional
 
 from .record import Outcome, Spec
@@ -15,7 +17,7 @@ def of_result(spec: Spec, result: Any) -> Outcome:
     told = spec.outcome(result) if spec.outcome else None
     if told is not None:
         return told
-    failed = result.get("isError") if isinstance(result, dict) else getattr(result, "isError", None)
+    failed = dict.get(result, "isError") if issubclass(type(result), dict) else _plain(result, "isError")
     return Outcome("business_error" if failed is True else "ok", executed=True)
 
 
@@ -48,8 +50,16 @@ def _by_kind(error: BaseException, entered: bool) -> str:
     return "platform_error"
 
 
+def _plain(thing: Any, name: str) -> Any:
+    """An attribute that is a plain value. Runs no code of the thing: a property or a proxy could wait, or raise."""
+    found = inspect.getattr_static(thing, name, None)
+    if isinstance(found, types.MemberDescriptorType):  # A slot.
+        found = found.__get__(thing)
+    return found if isinstance(found, (bool, int, str)) else None
+
+
 def _code(error: BaseException) -> Optional[str]:
-    code = getattr(error, "code", None)
+    code = _plain(error, "code")
     if isinstance(code, bool) or not isinstance(code, (str, int)):
         return None
     text = str(code)

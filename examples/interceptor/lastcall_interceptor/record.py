@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Mapping, Optional, Sequence
@@ -75,30 +76,50 @@ class Item:
         return OVERHEAD + sum(len(t) * (1 if t.isascii() else 4) for t in texts if isinstance(t, str))
 
 
+#: How a dict's items are read without code of its own.
+_ITEMS = (dict.items, OrderedDict.items)
+
 #: Compact JSON. NaN and what is no JSON raise.
 dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
+#: Items of a value at most: what more of them take is felt by the caller.
+ITEMS = 20_000
+
+
 def bounded(value: Any, limit: int) -> str:
-    """A value as JSON. Ends soon on a value that is too large, or holds itself: it raises `TooLarge`."""
-    size, stack = 0, [value]
+    """A value as JSON. Ends soon on a value that is too large, or holds itself: it raises `TooLarge`. Runs no code of the
+    value: what is no dict, list, text or number, or reads itself in a way of its own, raises."""
+    size, items, odd, stack = 0, 0, False, [value]
     while stack:
         item = stack.pop()
-        if isinstance(item, (str, bytes, bytearray)):
-            size += len(item)
-        elif isinstance(item, dict):
-            size += 4 * len(item)
+        items += 1
+        if items + len(stack) > ITEMS:
+            raise TooLarge
+        kind = type(item)  # `isinstance` asks a proxy for its class, which may wait.
+        if issubclass(kind, str):
+            size += str.__len__(item)
+        elif issubclass(kind, dict):
+            odd |= kind.items not in _ITEMS
+            size += 4 * dict.__len__(item)
             if size <= limit:
-                size += sum(len(key) for key in item if isinstance(key, str))
-                stack.extend(item.values())
-        elif isinstance(item, (list, tuple)):
-            size += 2 * len(item)
+                size += sum(str.__len__(key) for key in dict.keys(item) if issubclass(type(key), str))
+                stack.extend(dict.values(item))
+        elif issubclass(kind, list):
+            size += 2 * list.__len__(item)
             if size <= limit:
-                stack.extend(item)
+                stack.extend(list.__getitem__(item, slice(None)))
+        elif issubclass(kind, tuple):
+            size += 2 * tuple.__len__(item)
+            if size <= limit:
+                stack.extend(tuple.__getitem__(item, slice(None)))
         else:
             size += 1
+            odd |= item is not None and not issubclass(kind, (int, float))
         if size > limit:
             raise TooLarge
+    if odd:
+        raise TypeError
     return dumps(value)
 
 

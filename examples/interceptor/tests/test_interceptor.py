@@ -335,6 +335,47 @@ class Lost(Case):
         self.assertEqual(interceptor.stats().held, 0)
         self.assertEqual(set(lost), {"too_large", "unrecordable"})
 
+    def test_what_a_tool_returns_or_raises_is_looked_at_and_never_run(self):
+        class Stop(BaseException):
+            pass
+
+        class Lazy:
+            def __getattribute__(self, name):
+                raise Stop(name)
+
+        class Result(dict):
+            def values(self):
+                self["n"] = 1
+                return dict.values(self)
+
+            items = keys = values
+
+        class Text(str):
+            def __len__(self):
+                raise Stop
+
+        class Failure(Exception):
+            @property
+            def code(self):
+                raise Stop
+
+        interceptor = self.interceptor()
+        odd = interceptor.spec("t")
+        lazy, result = Lazy(), Result(a=1)
+        for value in (lazy, result, [result], {"a": lazy}):
+            self.assertIs(interceptor.call(odd, Text("{}"), lambda v: v, value), value)
+        self.assertEqual(dict(result), {"a": 1})
+        with self.assertRaises(Failure):
+            with interceptor.observe(odd, "{}"):
+                raise Failure
+        self.assertEqual(interceptor.stats().lost, {"unrecordable": 4})
+        self.assertEqual([row["outcome"]["status"] for row in self.rows(interceptor)], ["platform_error"])
+
+    def test_a_value_of_very_many_items_is_lost_rather_than_waited_for(self):
+        with self.assertRaises(TooLarge):
+            bounded([1] * 20_001, 1_000_000)
+        self.assertEqual(bounded([1] * 3, 1_000_000), "[1,1,1]")
+
     def test_a_value_that_is_too_large_is_not_written_out_first(self):
         loop = {}
         loop["a"] = loop

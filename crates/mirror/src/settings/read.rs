@@ -10,7 +10,8 @@ use toml::de::{DeTable, DeValue};
 use super::Secret;
 
 /// Keys that the service reads, at the top of the file.
-const OF_THE_SERVICE: [&str; 8] = ["registry", "brokers", "from", "to", "preset", "map", "group", "instance"];
+const OF_THE_SERVICE: [&str; 9] =
+    ["registry", "brokers", "from", "to", "preset", "map", "group", "instance", "simulated"];
 
 /// A value with its place in the text.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;

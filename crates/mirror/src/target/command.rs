@@ -12,7 +12,7 @@ use super::backoff::Backoff;
 use super::http::{ASKED_AGAIN, Offer, offer, request, tail};
 use super::process::{Lines, Process, Program, line};
 use super::{Ask, Identity};
-use crate::answer::{Exchange, Failure, on_one_line, said};
+use crate::answer::{Exchange, Failure, on_one_line, said_by_name};
 use crate::settings::Secret;
 
 /// The longest first line of a process, in which it says what it offers.
@@ -104,7 +104,7 @@ impl Command {
             running.fresh = false;
         }
         running.ask(ask, &self.tail, limit).await?;
-        let said = said(&running.buffer, ask.call_id).ok_or(Failure::NotAnAnswer)?;
+        let said = said_by_name(&running.buffer, ask.call_id).ok_or(Failure::NotAnAnswer)?;
         self.backoff.went_well();
         let mut idle = self.idle();
         if let Some(running) = work.running.take()

@@ -43,6 +43,8 @@ pub struct File {
     pub memory: Option<u32>,
     /// Seconds.
     pub heartbeat: Option<u32>,
+    /// Clock records move time.
+    pub simulated: Option<bool>,
     /// Any setting of librdkafka.
     #[serde(default)]
     pub librdkafka: BTreeMap<String, toml::Value>,

@@ -50,6 +50,8 @@ pub struct Options {
     pub memory: usize,
     /// An idle partition says how far it is mirrored this often at most.
     pub heartbeat: Duration,
+    /// Clock records move time: the ledger is a simulated one.
+    pub simulated: bool,
     /// Between two looks at the ends of partitions.
     pub look: Duration,
     /// Told of everything.
@@ -135,6 +137,7 @@ pub fn run(
         telemetry: options.telemetry.clone(),
         heartbeat: options.heartbeat,
         failed,
+        simulated: options.simulated,
         draining: AtomicBool::new(false),
     });
     let runtime = Builder::new_multi_thread()

@@ -68,6 +68,9 @@ pub struct Args {
     /// An idle partition says this often at most how far it is mirrored [60].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub heartbeat: Option<u32>,
+    /// The ledger is a simulated one: clock records move time. Without it they are copied and move nothing.
+    #[arg(long)]
+    pub simulated: bool,
     /// Seconds between two looks at the ends of partitions.
     #[arg(long, default_value_t = 10, hide = true)]
     pub look: u64,
@@ -109,6 +112,7 @@ impl Args {
         }
         self.memory = within(self.memory.or(file.memory), "memory", 8..=65536, &path)?;
         self.heartbeat = within(self.heartbeat.or(file.heartbeat), "heartbeat", 1..=86400, &path)?;
+        self.simulated |= file.simulated == Some(true);
         let mut settings = file.librdkafka();
         settings.append(&mut self.settings); // the later one wins
         self.settings = settings;

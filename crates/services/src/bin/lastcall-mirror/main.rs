@@ -95,6 +95,7 @@ fn options(given: &Given, upstream: String, output: String) -> anyhow::Result<Op
         once: args.once,
         memory: args.memory.unwrap_or(64) as usize * (1 << 20),
         heartbeat: Duration::from_secs(u64::from(args.heartbeat.unwrap_or(60))),
+        simulated: args.simulated,
         look: Duration::from_secs(args.look),
         telemetry: Arc::new(Telemetry::new(about, Duration::ZERO)),
     })

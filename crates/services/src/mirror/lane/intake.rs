@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lastcall_event::{Preset, Record, Timestamp, decode_text};
+use lastcall_event::{CallRecord, Fidelity, Json, Preset, RawValue, Record, Timestamp, decode_text};
 use lastcall_mirror::Stand;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
@@ -104,8 +104,9 @@ impl Intake {
             self.mark.resume = self.mark.resume.max(after);
             match part {
                 Part::Copy { bytes, kind, clock } => {
+                    let bytes = cut(bytes, self.common.shared.output.max_bytes);
                     let permit = self.admit(bytes.len()).await?;
-                    self.clock = self.clock.max(clock);
+                    self.clock = self.clock.max(clock.filter(|_| self.common.shared.simulated));
                     self.out(What::Plain(bytes, kind.as_str()), time, Some(permit)).await?;
                 }
                 Part::Call(text) => {
@@ -149,6 +150,26 @@ impl Intake {
     }
 }
 
+/// A call of which the arguments and the result do not fit into the output.
+fn without_values<'c>(call: &CallRecord<'c>) -> CallRecord<'c> {
+    let mut call = call.clone();
+    (call.arguments, call.arguments_text) = (Json(Some(RawValue::NULL)), None);
+    call.fidelity = Fidelity::NotCaptured;
+    (call.outcome.result, call.outcome.result_keys) = (Json(None), None);
+    call
+}
+
+/// What is copied, as far as the output takes it; a part of a record is none, and becomes a dead letter.
+fn cut(mut bytes: Vec<u8>, most: usize) -> Vec<u8> {
+    if bytes.len() > most {
+        bytes.truncate(most);
+        if decode_text(&String::from_utf8_lossy(&bytes), Preset::Native).is_ok() {
+            bytes = b"too large for the output".to_vec();
+        }
+    }
+    bytes
+}
+
 /// Replays a call and writes its row. `None`: the text is no call, which the intake has looked at.
 async fn build(common: &Common, text: &str, from: i64, to: i64, clock: Option<Timestamp>) -> Option<Built> {
     let shared = &common.shared;
@@ -163,7 +184,12 @@ async fn build(common: &Common, text: &str, from: i64, to: i64, clock: Option<Ti
     let mut row = lastcall_mirror::row(record, &call, stand, &replayed);
     if row.len() > shared.output.max_bytes {
         // What the candidate answered is left out, and the row says so: it is then no evidence of anything.
-        row = lastcall_mirror::row(record, &call, stand, &replayed.lightened());
+        let light = replayed.lightened();
+        row = lastcall_mirror::row(record, &call, stand, &light);
+        if row.len() > shared.output.max_bytes {
+            // The call itself is too large: that it was made is kept, what it said is not, so it is unresolved.
+            row = lastcall_mirror::row(None, &without_values(&call), stand, &light);
+        }
     }
     Some(Built { text: row, through })
 }

@@ -91,6 +91,8 @@ pub struct Shared {
     pub heartbeat: Duration,
     /// What ends the process.
     pub failed: Sender<Stop>,
+    /// Clock records move time: the ledger is a simulated one.
+    pub simulated: bool,
     /// No further calls are started.
     pub draining: AtomicBool,
 }
