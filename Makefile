@@ -52,7 +52,7 @@ bench-kafka: ## lastcall-record on a real broker beside its peers; figures in ta
 	"$(TARGET)/release/kafka"
 
 bench-mirror: ## lastcall-mirror before an HTTP candidate beside a plain load generator; figures in target/figures/mirror.json
-	$(CARGO) build --release -p lastcall-cli -p lastcall-services -p lastcall-benches
+	$(CARGO) build --release -p lastcall-cli -p lastcall-services -p lastcall-benches --bin lastcall --bin lastcall-mirror --bin mirror
 	"$(TARGET)/release/mirror"
 
 score: ## what the diff reaches on real and constructed pairs; figures in target/figures/diff.json

@@ -445,16 +445,15 @@ fn mapped_messages_become_native_rows() {
 #[test]
 fn a_row_that_is_too_large_says_so_and_holds_up_nothing() {
     let Some(broker) = Broker::start() else { return };
-    topics(&broker, 1);
+    broker.topic(UPSTREAM, 1, &[("message.timestamp.type", "LogAppendTime")]);
+    broker.topic(OUTPUT, 1, &[("max.message.bytes", "100000")]);
     let world = World::new();
     let candidate = Candidate::start(|asked| match number(&asked.body) {
-        1 => Reply::Answer(json!({"status": "ok", "result": "x".repeat(1_047_000)})),
+        1 => Reply::Answer(json!({"status": "ok", "result": "x".repeat(200_000)})),
         n => Reply::Answer(found(n)),
     });
     world.searching("mirror.toml", &broker, &candidate.url("/"), "");
-    let mut large = call(1);
-    large["arguments"]["q"] = "y".repeat(5_000).into();
-    into(&broker, UPSTREAM, 0, &bytes([call(0), large, call(2)]));
+    into(&broker, UPSTREAM, 0, &bytes((0..3).map(call)));
     let said = world.once("mirror.toml", &[]);
     assert_eq!(said.code, 0, "{}", said.err);
     honest(&broker);
