@@ -3,7 +3,7 @@
 use lastcall_decision::{grouped, percent_of};
 use maud::{Markup, html};
 
-use super::page::{page, pointer};
+use super::page::{Width, page, pointer};
 use crate::trial::{TryBurnIn, TryReport, TryScoredDay};
 
 /// A trial as a self-contained page.
@@ -29,7 +29,7 @@ pub fn try_page(t: &TryReport) -> String {
             li { "Calls of " (t.source) " alone were looked at." }
         } }
     };
-    page(&format!("{}: {}", t.tool, t.headline()), &body)
+    page(&format!("{}: {}", t.tool, t.headline()), Width::Reading, &body)
 }
 
 /// The class and the word that a reader sees first. What is unknown is never green.
