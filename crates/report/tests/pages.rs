@@ -311,7 +311,7 @@ fn phases_mark_where_the_tool_stands() {
 #[test]
 fn pages_hold_without_a_day_and_with_four_hundred() {
     let mut input = ready();
-    let days: Vec<(u64, u64, u64, u64)> = (0..400).map(|i| (500 + i % 90, i % 8, i % 3, i % 2)).collect();
+    let days: Vec<(u64, u64, u64, u64)> = (0..400).map(|i| (500 + i % 90, i % 8, i % 8 / 2, i % 2)).collect();
     let mut many = samples::input("search_policy", &days, 400);
     many.plan.as_mut().unwrap().values.max_scored_days = 400;
     many.categories = input.categories.clone();
@@ -326,6 +326,13 @@ fn pages_hold_without_a_day_and_with_four_hundred() {
     assert!((8..=24).contains(&labels), "{labels} days are named");
     let index = board("Many days", &[v], &[history(&many)]).pop().unwrap().html;
     assert!(index.contains("56 days: "), "the last days");
+    // so many problems are told as far as a reader goes on, and by their reasons
+    let problem = samples::error().problems.remove(0);
+    input.problems = vec![problem; 100];
+    let page_of_problems = verdict_page(&decide(&input), &History::default());
+    assert_eq!(page_of_problems.matches("is not the one that its successor names.").count(), 20 + 1);
+    assert!(page_of_problems.contains("80 more: <code>record_altered</code>"));
+    input.problems.clear();
     if let Some(folder) = std::env::var_os("REPORT_SAMPLES") {
         std::fs::write(std::path::Path::new(&folder).join("many-days.html"), &page).unwrap();
     }

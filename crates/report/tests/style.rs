@@ -83,8 +83,10 @@ fn text_has_a_contrast_of_four_and_a_half() {
 
 #[test]
 fn marks_have_a_contrast_of_three() {
-    let marks: BTreeSet<&str> =
-        ["fill", "stroke", "outline", "border-top", "border-left"].iter().flat_map(|p| set_to(p)).collect();
+    let marks: BTreeSet<&str> = ["fill", "stroke", "outline", "border-top", "border-left", "border-color"]
+        .iter()
+        .flat_map(|p| set_to(p))
+        .collect();
     // Grounds and hairlines carry nothing by themselves; a scored day's bar has its figure in the table and its outline.
     let quiet = ["line", "faint", "card", "bar-soft"];
     for (mode, mark) in MODES {
@@ -128,7 +130,7 @@ fn every_colour_is_a_variable_of_every_mode() {
 
 #[test]
 fn the_sheet_knows_the_dark_paper_and_phones_and_loads_nothing() {
-    for needed in [MODES[1].1, MODES[2].1, "@media (max-width: 46rem)", ":focus-visible"] {
+    for needed in [MODES[1].1, MODES[2].1, "@media screen and (max-width: 46rem)", ":focus-visible"] {
         assert!(CSS.contains(needed), "{needed}");
     }
     for wrong in ["url(", "@import", "@font-face", "http", "</"] {

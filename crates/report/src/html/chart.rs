@@ -14,6 +14,9 @@ const BOTTOM: f64 = 30.0;
 /// Room for a day's label.
 const LABEL: f64 = 42.0;
 
+/// The narrowest bar that has a whisker up to D_worst: closer, they would hide the bars.
+const WHISKER: f64 = 4.0;
+
 /// One column: a day of a window, or days between two windows that are left out.
 enum Column<'a> {
     Day(usize, &'a DayLine),
@@ -118,7 +121,7 @@ pub fn daily(segments: &[Segment<'_>], id: &str) -> Markup {
             line class="axis" x1=(at(LEFT)) x2=(at(WIDTH - RIGHT)) y1=(at(FLOOR)) y2=(at(FLOOR)) {}
             @for (i, s, line) in days() {
                 (one(line, bar(line, current.by_day()), &frame, i, frame.y(ceiling), s + 1 == segments.len(), id))
-                @if named(i) { text x=(at(frame.middle(i))) y=(at(FLOOR + 18.0)) text-anchor="middle" { (short(line.day)) } }
+                @if named(i) { text x=(at(frame.middle(i).min(WIDTH - 17.0))) y=(at(FLOOR + 18.0)) text-anchor="middle" { (short(line.day)) } }
             }
             @for (i, _) in columns.iter().enumerate().filter(|(_, c)| matches!(c, Column::Gap)) {
                 text x=(at(frame.middle(i))) y=(at(FLOOR - 4.0)) text-anchor="middle" { title { "days of no window" } "⋯" }
@@ -137,6 +140,14 @@ pub fn daily(segments: &[Segment<'_>], id: &str) -> Markup {
             }
         }
     }
+}
+
+/// Whether a whisker shows where D_worst lies.
+pub fn has_whiskers(segments: &[Segment<'_>]) -> bool {
+    let n = columns(segments).len().max(1) as f64;
+    let unresolved = |line: &&DayLine| line.counts.unresolved > 0;
+    (WIDTH - LEFT - RIGHT) / n * 0.62 >= WHISKER
+        && segments.iter().flat_map(|s| &s.days).any(|d| unresolved(d))
 }
 
 fn columns<'a>(segments: &[Segment<'a>]) -> Vec<Column<'a>> {
@@ -222,7 +233,7 @@ fn one(
                 @if line.counts.blocks > 0 && !open {
                     rect class="block" x=(at(x)) y=(at(blocks.min(FLOOR - 1.5))) width=(at(wide)) height=(at((FLOOR - blocks).max(1.5))) {}
                 }
-                @if b.worst > b.measure {
+                @if b.worst > b.measure && wide >= WHISKER {
                     line class="worst" x1=(at(edge)) x2=(at(edge)) y1=(at(top)) y2=(at(frame.y(b.worst))) {}
                     line class="worst" x1=(at(edge - reach)) x2=(at(edge + reach)) y1=(at(frame.y(b.worst))) y2=(at(frame.y(b.worst))) {}
                 }

@@ -6,6 +6,9 @@ use maud::{Markup, html};
 use super::chart;
 use super::timeline::segments;
 
+/// A longer table is folded at first.
+const OPEN: usize = 62;
+
 /// The chart, its legend and the table.
 pub fn days(v: &Verdict, history: &History, id: &str) -> Markup {
     if v.days.is_empty() {
@@ -24,9 +27,9 @@ pub fn days(v: &Verdict, history: &History, id: &str) -> Markup {
                 span { i.i-limit {} "ceiling B" }
                 @if let Some(p) = &v.plan { span { i.i-half {} "decay: " (p.values.decay.fraction.percent()) " of B" } }
                 @if windows.len() > 1 { span { i.i-mark {} "a window begins: pair, plan or configuration changed" } }
-                @if has(&|d| d.counts.unresolved > 0) { span { "┬ up to D_worst" } }
+                @if chart::has_whiskers(&windows) { span { "┬ up to D_worst" } }
             }
-            details open { summary { "Every day as a table" } (table(v)) }
+            details open[v.days.len() <= OPEN] { summary { "Every day as a table" } (table(v)) }
         }
     }
 }

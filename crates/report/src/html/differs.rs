@@ -23,7 +23,7 @@ pub fn categories(v: &Verdict) -> Markup {
     }
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Categories" {
-            table {
+            table.differs {
                 thead { tr {
                     th scope="col" { "Category" } th scope="col" { "Calls" } th.n scope="col" { "Refused" }
                     th scope="col" { "Seen" } th scope="col" { "Where, and one example" }

@@ -1,6 +1,6 @@
 //! One verdict as a page: headline, figures, checks, chart, table, categories, and what is not claimed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastcall_decision::{Check, CheckResult, History, Verdict, grouped, percent_of};
 use maud::{Markup, html};
@@ -116,15 +116,26 @@ fn figures(v: &Verdict) -> Markup {
     }
 }
 
+/// Problems that are told one by one.
+const PROBLEMS: usize = 20;
+
 fn problems(v: &Verdict) -> Markup {
+    let rest: BTreeSet<&str> = v.problems.iter().skip(PROBLEMS).map(|p| p.reason.as_str()).collect();
     html! {
         ul.checks.card {
-            @for p in &v.problems {
+            @for p in v.problems.iter().take(PROBLEMS) {
                 li {
                     (result(p.result))
                     span.id { code { (p.reason) } }
                     span.held { (p.text) }
                     @if let Some(next) = &p.next { p { "→ " (next) } }
+                }
+            }
+            @if let (Some(p), false) = (v.problems.get(PROBLEMS), rest.is_empty()) {
+                li {
+                    (result(p.result))
+                    span.id {}
+                    span.held { (v.problems.len() - PROBLEMS) " more: " @for (i, code) in rest.iter().enumerate() { @if i > 0 { ", " } code { (code) } } }
                 }
             }
         }

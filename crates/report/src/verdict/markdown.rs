@@ -1,5 +1,7 @@
 //! Verdicts as GitHub-flavoured Markdown, for a comment on a pull request or a step's summary: escaped, and bounded.
 
+use std::collections::BTreeSet;
+
 use lastcall_decision::{Answer, CategoryFacts, CheckResult, DayState, Verdict, grouped, percent_of};
 
 use super::{leading, phase_name, question};
@@ -102,7 +104,7 @@ fn checks(out: &mut String, v: &Verdict) {
         return;
     }
     out.push_str("\n| | check | found | asked | reason | what would change it |\n| --- | --- | --- | --- | --- | --- |\n");
-    for p in &v.problems {
+    for p in v.problems.iter().take(ROWS) {
         out.push_str(&row(&[
             result(p.result),
             String::new(),
@@ -121,6 +123,11 @@ fn checks(out: &mut String, v: &Verdict) {
             code(c.reason.as_str()),
             c.next.as_deref().map(words).unwrap_or_default(),
         ]));
+    }
+    let rest: BTreeSet<&str> = v.problems.iter().skip(ROWS).map(|p| p.reason.as_str()).collect();
+    if !rest.is_empty() {
+        let rest: Vec<String> = rest.into_iter().map(code).collect();
+        out.push_str(&format!("\n… {} more in the way: {}\n", v.problems.len() - ROWS, rest.join(", ")));
     }
 }
 

@@ -180,6 +180,8 @@ pub fn insufficient() -> WindowInput {
 pub fn error() -> WindowInput {
     let mut out = ready();
     out.tool_id = "orders.create".to_owned();
+    let pair = out.pair.as_mut().unwrap();
+    (pair.current, pair.candidate) = ("orders.create@1.4.0".to_owned(), "orders.create@2.0.0".to_owned());
     out.problems = vec![Problem {
         result: CheckResult::Error,
         reason: ReasonCode::RecordAltered,
