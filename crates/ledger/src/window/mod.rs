@@ -7,6 +7,7 @@ mod ends;
 mod facts;
 mod gathering;
 mod pass;
+mod past;
 mod plants;
 mod problem;
 mod record;
