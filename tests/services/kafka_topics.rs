@@ -1,15 +1,14 @@
 //! What topics do over the years: transactions, holes, deletion, retention, more partitions, large and empty messages; and
 //! what a recorder does that stood still.
 
-use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lastcall_compare::{PairConfig, Reason};
 use lastcall_event::{Day, Timestamp};
 use lastcall_ledger::{Ledger, system_now};
-use lastcall_tests::{observe, run};
+use lastcall_tests::observe;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminOptions, NewPartitions};
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
@@ -17,12 +16,12 @@ use rdkafka::{Offset, TopicPartitionList};
 use tempfile::TempDir;
 
 use crate::topic::{
-    TOPIC, call, call_at, contract, on_disk, once, produce, producer, record, recorded, send,
+    Running, TOPIC, WIDE, call, call_at, chains, contract, intact, on_disk, once, produce, producer, record,
+    recorded, send, until,
 };
 use lastcall_tests::services::broker::{Broker, wait};
 
 const SECOND: Duration = Duration::from_secs(1);
-const WIDE: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string"}},"required":["q"]}}"#;
 
 fn transactional(broker: &Broker, id: &str) -> ThreadedProducer<DefaultProducerContext> {
     let producer: ThreadedProducer<_> = ClientConfig::new()
@@ -46,11 +45,6 @@ fn within(producer: &ThreadedProducer<DefaultProducerContext>, partition: i32, v
 
 fn calls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| call(number).to_string()).collect()
-}
-
-fn intact(path: &str) {
-    let said = run(&["ledger", "verify", path]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
 /// Transactions, tombstones, a message of 10 MB, poison, and partitions that come later: everything that is a record is in the
@@ -264,13 +258,6 @@ fn a_gap_is_refused_until_somebody_says_why() {
     intact(&path);
 }
 
-fn chains(ledger: &Ledger) -> Vec<String> {
-    let paths = ledger.store().list("chains").unwrap();
-    let text =
-        |path: &String| String::from_utf8(ledger.store().get(path).unwrap().unwrap().to_vec()).unwrap();
-    paths.iter().map(text).collect()
-}
-
 /// A compacted topic has holes, and that is all.
 #[test]
 fn compaction_leaves_holes_and_nothing_else() {
@@ -316,55 +303,6 @@ fn compaction_leaves_holes_and_nothing_else() {
     assert!(all.balance.calls >= 100 && all.balance.dead == 0 && all.balance.calls <= written as u64);
     intact(&path);
     println!("{left} of {written} records were left by compaction, {} had been recorded", all.balance.calls);
-}
-
-struct Running {
-    child: Child,
-    log: std::path::PathBuf,
-}
-
-impl Running {
-    fn start(command: &mut Command, folder: &Path, name: &str) -> Self {
-        let log = folder.join(format!("{name}.log"));
-        let child = command.stderr(File::create(&log).unwrap()).spawn().unwrap();
-        Self { child, log }
-    }
-
-    fn said(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap()
-    }
-
-    fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
-        assert!(done.unwrap().success());
-    }
-
-    fn ends(mut self) -> (Option<i32>, String) {
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begun.elapsed() < 60 * SECOND, "it does not end: {}", self.said());
-            std::thread::sleep(SECOND / 20);
-        };
-        (status.code(), self.said())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < 90 * SECOND, "never: {what}");
-        std::thread::sleep(SECOND / 5);
-    }
 }
 
 /// A recorder that is frozen past its session, with an open chunk in its hands, while another takes its partitions over: it

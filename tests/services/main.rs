@@ -16,4 +16,6 @@ mod mirror_replay;
 mod mirror_topics;
 mod s3_command;
 mod s3_store;
+mod kafka_windows;
+mod raw;
 mod topic;

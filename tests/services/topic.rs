@@ -1,7 +1,9 @@
 //! What the tests of `lastcall-record` write to a topic, and read from a ledger.
 
-use std::process::Command;
-use std::time::Duration;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use lastcall_compare::PairConfig;
 use lastcall_contract::{Contract, Definition, Pick};
@@ -21,6 +23,8 @@ use lastcall_tests::services::broker::Broker;
 pub const TOPIC: &str = "mirrored-calls";
 pub const OLD: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string","enum":["c","f","k"]}},"required":["q"]}}"#;
 pub const NEW: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string","enum":["c","f"]}},"required":["q"]}}"#;
+pub const WIDE: &str = r#"{"name":"search","description":"Search.","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"unit":{"type":"string"}},"required":["q"]}}"#;
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What a ledger says of a topic, without what may differ between two ledgers of the same records.
 #[derive(PartialEq)]
@@ -166,4 +170,72 @@ pub fn on_disk(folder: &TempDir, name: &str) -> (Ledger, String) {
     let ledger = Ledger::init(&path, LedgerClock::System).unwrap();
     prepare(&ledger);
     (ledger, path.to_str().unwrap().to_owned())
+}
+
+/// The ledger is intact.
+pub fn intact(path: &str) {
+    let said = lastcall_tests::run(&["ledger", "verify", path]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}
+
+/// Every entry of every chain.
+pub fn chains(ledger: &Ledger) -> Vec<String> {
+    let paths = ledger.store().list("chains").unwrap();
+    let text =
+        |path: &String| String::from_utf8(ledger.store().get(path).unwrap().unwrap().to_vec()).unwrap();
+    paths.iter().map(text).collect()
+}
+
+/// A recorder that is running; it ends with the test.
+pub struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    pub fn start(command: &mut Command, folder: &Path, name: &str) -> Self {
+        let log = folder.join(format!("{name}.log"));
+        let child = command.stderr(File::create(&log).unwrap()).spawn().unwrap();
+        Self { child, log }
+    }
+
+    /// What it has said.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(done.unwrap().success());
+    }
+
+    /// Waits for its end: exit code, and what it said.
+    pub fn ends(mut self) -> (Option<i32>, String) {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < 60 * SECOND, "it does not end: {}", self.said());
+            std::thread::sleep(SECOND / 20);
+        };
+        (status.code(), self.said())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for something.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < 90 * SECOND, "never: {what}");
+        std::thread::sleep(SECOND / 5);
+    }
 }
