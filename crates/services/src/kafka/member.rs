@@ -3,10 +3,13 @@
 use lastcall_ledger::calmly;
 use rdkafka::TopicPartitionList;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Headers as _, Message};
+use rdkafka::message::{Headers, Message};
 
 use super::Key;
 use crate::Stop;
+
+/// Headers of a message that are read; its value names what is in it, and nobody needs more.
+const HEADERS: usize = 256;
 
 /// The partitions of librdkafka's list.
 pub fn keys_of(tpl: &TopicPartitionList) -> Vec<Key> {
@@ -33,14 +36,17 @@ pub struct Outer {
 }
 
 impl Outer {
-    /// Of a message. Where a header's name is no UTF-8 the client library gives up on all of them: the message is read
-    /// without.
+    /// Of a message. The client library gives up on a header whose name is no UTF-8: that one is left out, and no other.
     pub fn of(message: &impl Message) -> Self {
-        let read = || {
-            let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
-            headers.map(|header| (header.key.to_owned(), header.value.unwrap_or_default().to_vec())).collect()
+        let count = message.headers().map_or(0, Headers::count).min(HEADERS);
+        let header = |at: usize| {
+            let header = message.headers()?.try_get(at)?;
+            Some((header.key.to_owned(), header.value.unwrap_or_default().to_vec()))
         };
-        Self { key: message.key().map(<[u8]>::to_vec), headers: calmly(read).unwrap_or_default() }
+        let all = calmly(|| (0..count).filter_map(header).collect());
+        let one = |at| calmly(|| header(at)).flatten();
+        let headers = all.unwrap_or_else(|| (0..count).filter_map(one).collect());
+        Self { key: message.key().map(<[u8]>::to_vec), headers }
     }
 
     /// Bytes that it holds in memory, about.
