@@ -94,6 +94,45 @@ fn finds(report: &Value, outcome: &str, place: &str) -> bool {
     findings.iter().any(|f| f["outcome"] == outcome && f["place"].as_str().unwrap().contains(place))
 }
 
+/// An entry that was cut off or written over is an altered record (4), wherever it is read; one with a body that a newer build
+/// might have written cannot be computed with (4 as well), and verify does not call it altered.
+#[test]
+fn an_entry_that_is_none_ends_a_run_with_4() {
+    for (chain, seq) in [("control", 0), ("control", 2), ("calls.jsonl/0", 0), ("calls.jsonl/0", 1)] {
+        let place = Place::new(1);
+        let path = place.entry(chain, seq);
+        let whole = std::fs::read(&path).unwrap();
+        let text = String::from_utf8(whole.clone()).unwrap();
+        let half = &whole[..whole.len() / 2];
+        for bytes in [
+            half,
+            &whole[..whole.len() - 1],
+            b"",
+            b"\xff\xfe",
+            b"{}",
+            text.replace("\"seq\"", "\"sec\"").as_bytes(),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            let said = place.run("run --ledger led calls.jsonl");
+            assert_eq!(said.code, 4, "{chain}/{seq}: {} {}", said.out, said.err);
+            assert!(said.err.contains(chain) && said.err.contains("altered"), "{}", said.err);
+            let (code, report) = place.verify();
+            let found = finds(&report, "altered", chain) || finds(&report, "truncated", chain);
+            assert!(code == 1 && found, "{chain}/{seq}: {code} {report}");
+        }
+        std::fs::write(&path, &whole).unwrap();
+        place.ok("run --ledger led calls.jsonl");
+    }
+    let place = Place::new(1);
+    let path = place.entry("calls.jsonl/0", 1);
+    let later = std::fs::read_to_string(&path).unwrap().replace("\"kind\":\"chunk\"", "\"kind\":\"later\"");
+    std::fs::write(&path, later).unwrap();
+    let said = place.run("run --ledger led calls.jsonl");
+    assert!(said.code == 4 && said.err.contains("newer lastcall"), "{} {}", said.code, said.err);
+    let (code, report) = place.verify();
+    assert!(code == 3 && finds(&report, "cannot_check", "calls.jsonl/0"), "{code} {report}");
+}
+
 #[test]
 fn what_stands_behind_a_hole_is_found_wherever_it_stands() {
     let name = |seq: u64| format!("{seq:020}.json");

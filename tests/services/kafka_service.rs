@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use lastcall_tests::{answer, binary, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::topic::{TOPIC, call, on_disk, once, produce, record, recorded, send};
+use crate::topic::{Running, TOPIC, call, on_disk, once, produce, record, recorded, send, until};
 use lastcall_tests::services::broker::Broker;
 
 /// An HTTP GET: status and body.
@@ -133,6 +134,50 @@ fn probe_and_dry_run_write_nothing() {
     assert!(away.out.contains("FAILED  brokers 127.0.0.1:1"), "{}", away.out);
     let none = answer(&mut record(&broker, &path, &["--source", "nothing", "--probe"]));
     assert!(none.code == 2 && none.out.contains("source `nothing` is not registered"), "{}", none.out);
+}
+
+/// The last entry of a chain, as it stands on disk.
+fn last_entry(path: &str, chain: &str) -> PathBuf {
+    let folder = Path::new(path).join("chains").join(chain);
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).max().unwrap()
+}
+
+/// An entry that was cut off is an altered record, found at the start or while it runs: 4, and nothing is written behind it.
+#[test]
+fn an_entry_that_was_cut_off_ends_the_recorder_with_4() {
+    let Some(broker) = Broker::start() else { return };
+    broker.topic(TOPIC, 1, &[]);
+    produce(&broker, 0, 100, 1);
+    let folder = TempDir::new().unwrap();
+    let (ledger, path) = on_disk(&folder, "led");
+    assert_eq!(once(&broker, &path, &[]).code, 0);
+    for chain in [format!("{TOPIC}/0"), "control".to_owned()] {
+        let place = last_entry(&path, &chain);
+        let whole = std::fs::read(&place).unwrap();
+        std::fs::write(&place, &whole[..whole.len() / 2]).unwrap();
+        for mode in ["--once", "--probe", "--dry-run"] {
+            let said = answer(&mut record(&broker, &path, &[mode]));
+            assert_eq!(said.code, 4, "{chain} {mode}: {}{}", said.out, said.err);
+            let text = said.out + &said.err;
+            assert!(
+                text.contains("the record was altered") && text.contains(&chain),
+                "{chain} {mode}: {text}"
+            );
+        }
+        std::fs::write(&place, &whole).unwrap();
+    }
+    let mut command = record(&broker, &path, &["--listen", "127.0.0.1:0", "--chunk-age", "1"]);
+    let running = Running::start(&mut command, folder.path(), "r");
+    produce(&broker, 100, 100, 1);
+    until("it records", || recorded(&ledger).balance.read == 200);
+    let seq = ledger.control().unwrap().entries.last().unwrap().entry.seq;
+    let next = Path::new(&path).join("chains/control").join(format!("{:020}.json", seq + 1));
+    std::fs::write(&next, "{\"seq\":").unwrap();
+    produce(&broker, 200, 100, 1);
+    let (code, said) = running.ends();
+    assert!(code == Some(4) && said.contains("the record was altered"), "{code:?} {said}");
+    std::fs::remove_file(next).unwrap();
+    assert_eq!(recorded(&ledger).balance.read, 200, "nothing more was written");
 }
 
 const MAP: &str = r#"

@@ -39,7 +39,7 @@ impl Exit {
             return failed.exit;
         }
         match error.chain().find_map(|e| e.downcast_ref::<LedgerError>()) {
-            Some(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => Self::Error,
+            Some(error) if error.is_of_record() => Self::Error,
             Some(LedgerError::LeftBehind { .. }) => Self::Insufficient,
             Some(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => Self::Away,
             _ => Self::Usage,

@@ -95,13 +95,34 @@ pub fn read_entry<B: DeserializeOwned>(
 ) -> Result<Option<Read<B>>, LedgerError> {
     let path = chain.entry_path(seq);
     let Some(bytes) = store.get(&path)? else { return Ok(None) };
-    let entry: Entry<B> = serde_json::from_slice(&bytes).map_err(|e| {
-        LedgerError::unreadable(&path, format!("{e}; it was altered (`lastcall ledger verify` says), or written by a newer lastcall: take that one"))
-    })?;
+    let entry: Entry<B> = serde_json::from_slice(&bytes).map_err(|e| no_entry(&path, &bytes, &e))?;
     if entry.seq != seq {
         return Err(LedgerError::altered(&path, format!("the entry says seq {}", entry.seq)));
     }
     Ok(Some(Read { entry, digest: Digest::of(&bytes) }))
+}
+
+/// What every build writes around every body.
+#[derive(Deserialize)]
+struct Around {
+    #[serde(rename = "seq")]
+    _seq: u64,
+    #[serde(rename = "previous")]
+    _previous: Option<Digest>,
+    #[serde(rename = "writer")]
+    _writer: String,
+    #[serde(rename = "at")]
+    _at: Timestamp,
+}
+
+/// Bytes that are no entry of this build: a newer build may write other bodies, but never half an entry.
+fn no_entry(path: &str, bytes: &[u8], error: &serde_json::Error) -> LedgerError {
+    match serde_json::from_slice::<Around>(bytes) {
+        Ok(_) => LedgerError::Entry { place: path.to_owned(), what: error.to_string() },
+        Err(_) => {
+            LedgerError::altered(path, format!("it is no entry ({error}): it was cut off, or written over"))
+        }
+    }
 }
 
 /// The entries from `seq` on, `before` being the one in front of it; checks that each names its predecessor's

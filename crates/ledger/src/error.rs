@@ -39,6 +39,14 @@ pub enum LedgerError {
         /// The tool whose export it is.
         tool: String,
     },
+    /// An entry of a chain that this build cannot read.
+    #[error("{place} cannot be read: {what}; it was altered, or written by a newer lastcall: take that one")]
+    Entry {
+        /// The path.
+        place: String,
+        /// Why.
+        what: String,
+    },
     /// It cannot be read by this build.
     #[error("{place} cannot be read: {what}")]
     Unreadable {
@@ -56,6 +64,11 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether it says that the record itself does not stand as it was written, or cannot be read: exit code 4.
+    pub fn is_of_record(&self) -> bool {
+        matches!(self, Self::Altered { .. } | Self::Missing { .. } | Self::Entry { .. })
+    }
+
     /// Whether it says that the record itself was altered.
     pub fn is_altered(&self) -> bool {
         matches!(self, Self::Altered { .. })

@@ -65,7 +65,7 @@ impl Stop {
     /// The exit code of a process that it ends.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Ledger(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => 4,
+            Self::Ledger(error) if error.is_of_record() => 4,
             Self::Ledger(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => 75,
             Self::Topic(_) | Self::Record(_) | Self::Pair(_) | Self::Thread(_) => 4,
             // A setting that librdkafka refuses does not become right by waiting.

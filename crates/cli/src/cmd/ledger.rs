@@ -281,11 +281,9 @@ pub fn only_exported(ledger: &Ledger, tool: &str) -> anyhow::Result<()> {
 
 /// An error of a ledger with the exit code that it asks for.
 pub fn of_ledger(error: LedgerError) -> anyhow::Error {
-    match error {
-        LedgerError::Altered { .. } | LedgerError::Missing { .. } => {
-            with_exit(Exit::Error, error.to_string())
-        }
-        other => other.into(),
+    match error.is_of_record() {
+        true => with_exit(Exit::Error, error.to_string()),
+        false => error.into(),
     }
 }
 

@@ -378,4 +378,8 @@ impl Verifier<'_> {
 /// How many entries a chain with this last one has.
 fn length(bound: Option<u64>) -> u64 {
     bound.map_or(0, |last| last.saturating_add(1))
+            LedgerError::Entry { ref place, .. } => {
+                let place = place.clone();
+                self.find(Outcome::CannotCheck, &place, record, error.to_string());
+            }
 }

@@ -27,10 +27,6 @@ use crate::kafka::topic::patiently;
 /// Bytes in a worker's inbox at which its partitions are paused, and at which they go on.
 const HIGH: usize = 16 << 20;
 const LOW: usize = 4 << 20;
-/// Between two looks at a worker that is behind, and for how long nothing is polled for it before its partitions are paused:
-/// pausing throws away what the client has fetched.
-const NAP: Duration = Duration::from_millis(2);
-const PATIENCE: Duration = Duration::from_secs(1);
 /// A batch is handed over at this size.
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 256;

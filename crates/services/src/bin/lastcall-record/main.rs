@@ -41,7 +41,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Stop>() {
         Some(stop) => stop.exit_code(),
         None => match error.downcast_ref::<LedgerError>() {
-            Some(LedgerError::Altered { .. } | LedgerError::Missing { .. }) => 4,
+            Some(error) if error.is_of_record() => 4,
             Some(LedgerError::Store(StoreError::Away { .. } | StoreError::Ambiguous { .. })) => 75,
             _ => 2,
         },
