@@ -329,6 +329,33 @@ fn a_name_forges_no_line() {
     }
 }
 
+/// `status` reads the chains' ends anyway: that one lies in the future is said there too.
+#[test]
+fn status_warns_of_an_entry_that_lies_in_the_future() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("led");
+    let place = path.to_str().unwrap();
+    let ledger = lastcall_ledger::Ledger::init(&path, lastcall_ledger::LedgerClock::System).unwrap();
+    let status = |args: &[&str]| answer(lastcall().args(["status", "--ledger", place]).args(args));
+    let append = |at: i64| {
+        let tail = ledger.control().unwrap().tail().unwrap();
+        let body = lastcall_ledger::control::Control::Redact { source: "x".to_owned(), redaction: None };
+        let (chain, now) = (lastcall_ledger::names::Chain::Control, lastcall_event::Timestamp(at));
+        lastcall_ledger::chain::append(&**ledger.store(), &chain, Some(&tail), "w", now, None, &body)
+            .unwrap();
+    };
+    append(lastcall_ledger::system_now().0 + 120_000);
+    let near = status(&[]);
+    assert!(near.code == 0 && near.err.is_empty(), "clocks may be two minutes apart: {}", near.err);
+    append(lastcall_ledger::system_now().0 + 86_400_000);
+    for args in [&[][..], &["--format", "json"]] {
+        let said = status(args);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.err.starts_with("warning: The newest entry, chains/control/"), "{}", said.err);
+        assert!(!said.out.contains("warning"), "{}", said.out);
+    }
+}
+
 #[test]
 fn a_clock_that_cannot_be_is_named() {
     let store = lastcall_ledger::store::MemoryStore::default();

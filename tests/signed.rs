@@ -75,6 +75,15 @@ fn a_key_that_is_none_or_that_others_can_read_is_refused() {
     s.refused(&["ledger", "compact", "led", "--key", "head.key.pub"], &["public key", "without `.pub`"]);
     s.refused(&["ledger", "compact", "led", "--key", "nowhere"], &["nowhere", "keygen"]);
     s.refused(&["ledger", "verify", "led", "--public-key", "head.key"], &["private key"]);
+    let secret = std::fs::read_to_string(s.path("head.key")).unwrap();
+    // A private key in the place of a head is repeated by nobody, whatever stands around it.
+    let bare = secret.trim().rsplit(':').next().unwrap();
+    for given in [secret.trim(), bare, &format!("ed25519-private:{}", &bare[..40])] {
+        let said = s.run(&["ledger", "verify", "led", "--head", given]);
+        assert_eq!(said.code, 2, "{}{}", said.out, said.err);
+        assert!(said.err.contains("looks like a private key"), "{}", said.err);
+        assert!(!format!("{}{}", said.out, said.err).contains(&bare[..16]), "{}", said.err);
+    }
     s.refused(&["ledger", "verify", "led", "--public-key", "nowhere"], &["neither a public key nor a file"]);
     std::fs::set_permissions(s.path("head.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
     s.refused(&["ledger", "compact", "led", "--key", "head.key"], &["mode 644", "chmod 600"]);

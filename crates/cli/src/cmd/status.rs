@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use lastcall_decision::{Answer, DayCounts, Question, Verdict, grouped, percent_of};
 use lastcall_ledger::window::{Record, Subject};
-use lastcall_report::{phase_name, to_json, verdict_text};
+use lastcall_report::{phase_name, plain, to_json, verdict_text};
 use serde::Serialize;
 
 use super::decide::{answers, here, subject};
@@ -61,6 +61,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     if let Some(tool) = &args.tool {
         super::ledger::only_exported(&record.ledger, tool)?;
+    }
+    if let Some(ahead) = record.ahead() {
+        eprintln!("warning: {}", plain(&ahead.to_string()));
     }
     let all = record.subjects();
     match &args.tool {

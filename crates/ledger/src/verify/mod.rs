@@ -152,6 +152,25 @@ pub struct Ahead {
     pub now: Timestamp,
 }
 
+impl Ahead {
+    /// The newest entry, if it is; `None` in a simulated ledger.
+    pub(crate) fn of(ledger: &Ledger, at: Timestamp, place: String) -> Option<Self> {
+        let now = ledger.system_now()?;
+        (at.0 > now.0.saturating_add(APART_MS)).then_some(Self { place, at, now })
+    }
+}
+
+impl std::fmt::Display for Ahead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "The newest entry, {}, is of {}, and this machine's clock says {}: one of the two clocks is wrong. No later entry \
+             has an earlier time, so days close by that clock.",
+            self.place, self.at, self.now
+        )
+    }
+}
+
 /// Clocks may be apart by so many milliseconds before it is said.
 const APART_MS: i64 = 5 * 60 * 1000;
 
@@ -318,11 +337,7 @@ impl Verifier<'_> {
         self.grown()?;
         self.store.say(&mut self.report.findings);
         self.export_ends()?;
-        if let (Some((at, place)), Some(now)) = (self.newest.take(), self.ledger.system_now())
-            && at.0 > now.0.saturating_add(APART_MS)
-        {
-            self.report.ahead = Some(Ahead { place, at, now });
-        }
+        self.report.ahead = self.newest.take().and_then(|(at, place)| Ahead::of(self.ledger, at, place));
         Ok(())
     }
 
@@ -363,6 +378,10 @@ impl Verifier<'_> {
                 self.missing(&place, record, "it is missing")
             }
             LedgerError::Store(error) => return Err(error.into()),
+            LedgerError::Entry { ref place, .. } => {
+                let place = place.clone();
+                self.find(Outcome::CannotCheck, &place, record, error.to_string());
+            }
             LedgerError::Unreadable { place, what } => self.find(Outcome::CannotCheck, &place, record, what),
             other => self.find(Outcome::CannotCheck, place, record, other.to_string()),
         }
@@ -378,8 +397,4 @@ impl Verifier<'_> {
 /// How many entries a chain with this last one has.
 fn length(bound: Option<u64>) -> u64 {
     bound.map_or(0, |last| last.saturating_add(1))
-            LedgerError::Entry { ref place, .. } => {
-                let place = place.clone();
-                self.find(Outcome::CannotCheck, &place, record, error.to_string());
-            }
 }

@@ -11,8 +11,10 @@ use crate::entry::{Chunk, ControlRef};
 use crate::error::LedgerError;
 use crate::index::{Current, DailyFacts, DayEntry, IndexBody, find_days, read_facts};
 use crate::ledger::{Ledger, PartitionChain};
+use crate::names::Chain;
 use crate::rows::ResultRow;
 use crate::state::ControlState;
+use crate::verify::Ahead;
 use crate::window::gathering::{Start, inside, plants_of};
 use crate::window::problem::plan_of;
 use crate::window::{Gathering, Pass, PlantList, Rows, Subject, WindowFacts, read_rows};
@@ -84,6 +86,17 @@ impl Record {
             subjects.retain(|s| s.tool_id == mark.tool);
         }
         subjects
+    }
+
+    /// The newest entry, if it lies in the future of this machine's clock.
+    pub fn ahead(&self) -> Option<Ahead> {
+        let control = self.control.tail().map(|tail| (tail.at, Chain::Control.entry_path(tail.seq)));
+        let head = self.head.as_ref().map(Read::tail);
+        let head = head.map(|tail| (tail.at, Chain::Index.entry_path(tail.seq)));
+        let of = |chain: &PartitionChain| Some((chain.tail()?, chain.chain()));
+        let partitions = self.chains.iter().filter_map(of).map(|(t, chain)| (t.at, chain.entry_path(t.seq)));
+        let (at, place) = partitions.chain(control).chain(head).max()?;
+        Ahead::of(&self.ledger, at, place)
     }
 
     /// The facts of each subject, in the same order.

@@ -123,14 +123,18 @@ pub fn public_key(text: &str) -> Result<PublicKey, String> {
     }
 }
 
-/// Heads that one argument names.
-#[derive(Clone)]
-pub struct Kept(pub Vec<KeptHead>);
-
 /// A head as an argument: a digest, or a file with what `lastcall ledger head` printed, once or line by line.
-pub fn kept_heads(text: &str) -> Result<Kept, String> {
+///
+/// # Errors
+/// It is none; what was given is not repeated, since it may be a key.
+pub fn kept_heads(text: &str) -> Result<Vec<KeptHead>, String> {
     if let Some(head) = by_digest(text) {
-        return Ok(Kept(vec![head]));
+        return Ok(vec![head]);
+    }
+    if key_file::is_private(text) {
+        return Err("what was given as a head looks like a private key. It may stand in the shell's history and in the list \
+                    of processes now: make a new one. A head is `sha256:` and 64 hex digits, or a file"
+            .to_owned());
     }
     let what = "a head is `sha256:` and 64 hex digits, or a file with what `lastcall ledger head` printed";
     let read = match key_file::small(Path::new(text)) {
@@ -146,7 +150,7 @@ pub fn kept_heads(text: &str) -> Result<Kept, String> {
     }
     // One document, which may have several lines.
     if let Ok(head) = serde_json::from_str(read) {
-        return Ok(Kept(vec![head]));
+        return Ok(vec![head]);
     }
     let mut heads = Vec::new();
     for (n, line) in read.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -155,7 +159,7 @@ pub fn kept_heads(text: &str) -> Result<Kept, String> {
             None => return Err(format!("line {} of the file is no head: {what}", n + 1)),
         }
     }
-    Ok(Kept(heads))
+    Ok(heads)
 }
 
 fn by_digest(text: &str) -> Option<KeptHead> {

@@ -9,7 +9,7 @@ use lastcall_ledger::verify::{Asked, Outcome, Verification, verify_opened};
 use lastcall_record::recompare::{Recompared, recompare};
 use lastcall_report::plain;
 
-use super::sign::{Kept, kept_heads, public_key};
+use super::sign::{kept_heads, public_key};
 use super::{Format, of_ledger, open_broken};
 use crate::ui::{Exit, with_exit};
 
@@ -29,8 +29,8 @@ pub struct Args {
     dir: PathBuf,
     /// A head that was kept elsewhere: a digest, or a file with what `lastcall ledger head` or `compact` printed (text or
     /// JSON), one head a line. Repeat it for more.
-    #[arg(long = "head", value_name = "DIGEST|FILE", value_parser = kept_heads)]
-    heads: Vec<Kept>,
+    #[arg(long = "head", value_name = "DIGEST|FILE")]
+    heads: Vec<String>,
     /// The public key of whoever signs the heads: a file, or the key itself. Repeat it where a key gave way to another.
     #[arg(long = "public-key", value_name = "FILE|KEY")]
     public_keys: Vec<String>,
@@ -54,6 +54,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         .iter()
         .map(|key| public_key(key).map_err(|what| with_exit(Exit::Usage, format!("--public-key: {what}"))))
         .collect::<anyhow::Result<_>>()?;
+    let heads: Vec<Vec<KeptHead>> = args
+        .heads
+        .iter()
+        .map(|head| kept_heads(head).map_err(|what| with_exit(Exit::Usage, format!("--head: {what}"))))
+        .collect::<anyhow::Result<_>>()?;
+    let heads = heads.concat();
     let opened = open_broken(&args.dir)?;
     let ledger = &opened.ledger;
     if args.exported && ledger.export().is_none() {
@@ -61,7 +67,6 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             format!("{} is no export, but a ledger itself: verify it without --exported", ledger.place());
         return Err(with_exit(Exit::Usage, what));
     }
-    let heads: Vec<KeptHead> = args.heads.iter().flat_map(|kept| kept.0.clone()).collect();
     for head in &heads {
         let check = |id: &str| head.check(id, &keys);
         // `ledger.json` may be what was altered: then that is what is found.
@@ -199,14 +204,7 @@ fn text(report: &Verification) -> String {
         };
     }
     if let Some(ahead) = &report.ahead {
-        let _ = writeln!(
-            out,
-            "The newest entry, {}, is of {}, and this machine's clock says {}: one of the two clocks is wrong. No later entry \
-             has an earlier time, so days close by that clock.",
-            plain(&ahead.place),
-            ahead.at,
-            ahead.now
-        );
+        let _ = writeln!(out, "{}", plain(&ahead.to_string()));
     }
     let _ = writeln!(out, "{}", report.not_excluded);
     out
