@@ -95,15 +95,15 @@ fn killed(world: &World, broker: &mut Broker, names: &[&'static str], messages: 
         }
         Reply::After(SECOND / 200, found(number))
     });
-    // With a name of its own it has its partitions again at once; what it is fed is then its own to do.
+    // It is fed once it has its partitions: the session of the one that was killed has to end first.
     let start = |member: &mut Member, broker: &Broker, turn: usize| {
         let name = member.name;
         member.path = format!("/{name}/{turn}");
         world.searching(name, broker, &candidate.url(&member.path), "concurrency = 8");
-        let args = ["--group", name, "--instance", name, "--heartbeat", "1"];
+        let args = ["--group", name, "--heartbeat", "1", "-X", "session.timeout.ms=4000"];
         let running = world.start(name, &args, &format!("{name}-{turn}"));
         let address = running.address();
-        until("it is ready", || get(&address, "/health/ready").0 == 200);
+        until("it has its partitions", || get(&address, "/state").1.matches("\"mirrored\"").count() == 3);
         member.running = Some(running);
     };
     let mut members: Vec<Member> = names
@@ -128,7 +128,7 @@ fn killed(world: &World, broker: &mut Broker, names: &[&'static str], messages: 
         if turn == turns / 2 {
             broker.kill_and_restart();
         }
-        let hit = within(30 * SECOND, || match step {
+        let hit = within(90 * SECOND, || match step {
             Step::InFlight => gates.all.held() > 0,
             Step::BeforeSend => {
                 let now = candidate.count(&path);
@@ -281,4 +281,34 @@ fn a_mirror_that_stood_still_writes_nothing_of_what_it_held() {
         assert_eq!(code, Some(0), "{said}");
     }
     honest(&broker);
+}
+
+/// A broker that is killed and comes back: calls that were under way get their rows, and it goes on by itself.
+#[test]
+fn a_broker_that_was_killed_is_waited_for() {
+    let Some(mut broker) = Broker::start() else { return };
+    topics(&broker, PARTITIONS);
+    let world = World::new();
+    let candidate = Candidate::start(|asked| Reply::After(SECOND / 50, found(number(&asked.body))));
+    world.searching("mirror.toml", &broker, &candidate.url("/"), "concurrency = 8");
+    let running = world.start("mirror.toml", &[], "m");
+    let address = running.address();
+    let messages = system(600);
+    let feed = |broker: &Broker, range: std::ops::Range<usize>| {
+        put(broker, UPSTREAM, messages[range].iter().map(|(p, value)| (*p, value.as_slice())));
+    };
+    feed(&broker, 0..300);
+    until("some are mirrored", || acknowledged(&address) > 50);
+    broker.kill_and_restart();
+    feed(&broker, 300..600);
+    let begun = Instant::now();
+    while acknowledged(&address) < 600 {
+        let state = get(&address, "/state").1;
+        assert!(begun.elapsed() < 60 * SECOND, "{}: {state}", running.said());
+        std::thread::sleep(SECOND / 5);
+    }
+    println!("all rows {} s after the broker was back", begun.elapsed().as_secs());
+    running.signal("TERM");
+    assert_eq!(running.ends().0, Some(0));
+    assert_eq!(honest(&broker), 0, "no row twice");
 }
