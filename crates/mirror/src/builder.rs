@@ -204,13 +204,13 @@ impl<'a> Builder<'a> {
         if asked.effect.0 == SideEffect::Send {
             return self.refused(asked, &endpoint.kind.to_string());
         }
-        let name = endpoint.name.as_deref().unwrap_or(asked.name);
-        if let Some(other) = self.stricter(asked, name) {
+        if let Some(name) = &endpoint.name
+            && let Some(other) = self.stricter(asked, name)
+        {
             let message = format!(
-                "`{}`: by the name `{}` the call would go to `{}`, whose side effect is {}, not to `{}`. Give it by `name` \
-                 one that does no more.",
+                "`{}`: by `name` the call would go to `{}`, whose side effect is {}, not to `{}`. Name a tool that does \
+                 no more than this one.",
                 asked.contract,
-                shown(name),
                 other.tool_id,
                 effect_text((other.side_effect, other.stated.1)),
                 asked.tool

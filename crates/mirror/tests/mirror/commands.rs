@@ -72,8 +72,9 @@ async fn a_process_answers_one_call_after_the_other() {
 
 #[tokio::test]
 async fn no_more_processes_than_calls_at_once() {
-    let script =
-        Script::new("for line in sys.stdin:\n    call(line); time.sleep(0.02); say({'status': 'ok'})\n");
+    let script = Script::new(
+        "for line in sys.stdin:\n    ask = call(line); time.sleep(0.02); say({'status': 'ok', 'call_id': ask['call_id']})\n",
+    );
     let mirror = script.mirror("t.read", "replica", "concurrency = 3");
     let calls: Vec<_> = (0..30).map(|_| answer(&mirror, "t.read")).collect();
     let answers = futures_util::future::join_all(calls).await;
@@ -128,6 +129,10 @@ async fn whatever_a_command_does_wrong_costs_its_process_and_nothing_else() {
             "for line in sys.stdin:\n    call(line); say({'status': 'ok', 'call_id': 'other'})\n",
             "unavailable not_an_answer replica",
         ),
+        (
+            "for line in sys.stdin:\n    call(line); say({'status': 'ok'})\n",
+            "unavailable not_an_answer replica",
+        ),
     ] {
         let script = Script::new(text);
         let timeout = if told_of.starts_with("timed_out") { "2s" } else { "60s" };
@@ -160,7 +165,7 @@ async fn a_line_too_many_is_no_answer_to_the_next_call() {
 #[tokio::test]
 async fn a_child_sees_what_the_settings_give_it_and_no_more() {
     let script = Script::new(
-        "for line in sys.stdin:\n    call(line); say({'status': 'ok', 'result': sorted(os.environ)})\n",
+        "for line in sys.stdin:\n    ask = call(line); say({'status': 'ok', 'result': sorted(os.environ), 'call_id': ask['call_id']})\n",
     );
     let path = script.folder.path().join("tool.py");
     let argv = json!(["python3", path.to_str().unwrap(), script.log().to_str().unwrap()]);

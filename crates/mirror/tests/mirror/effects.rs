@@ -89,9 +89,13 @@ fn only_the_registry_says_what_a_tool_does() {
         assert!(error.starts_with(&asked), "{error}");
     }
     // nor may a tool that reads be a way to one that sends, by the name that a server knows it by
-    for (tool, name, effect) in
-        [("t.read", "t_send", "send"), ("t.read", "t_put", "write"), ("t.write", "t_silent", "send")]
-    {
+    for (tool, name, effect) in [
+        ("t.read", "t_send", "send"),
+        ("t.read", "T_Send", "send"),
+        ("t.read", "t.send", "send"),
+        ("t.read", "t_put", "write"),
+        ("t.write", "t_silent", "send"),
+    ] {
         let suppression = if tool == "t.read" { "replica" } else { "sandbox" };
         let text = one(
             tool,
