@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use lastcall_event::Day;
 
-use crate::history::DailyCategories;
 use crate::plan::{Plan, Profile};
 use crate::ratio::{grouped, percent_of, rate_of};
 use crate::reason::ReasonCode;
@@ -38,8 +37,6 @@ pub struct WindowInput {
     pub open_because: Option<String>,
     /// Categories over the closed scored days.
     pub categories: Vec<CategoryFacts>,
-    /// Categories of each day: for pages, no verdict rests on it.
-    pub daily_categories: DailyCategories,
     /// Normalization rules over the closed scored days.
     pub normalization: BTreeMap<String, u64>,
     /// Planted faults.

@@ -3,7 +3,6 @@
 //! Pure: no file, no clock, no socket. Counts in, a document out; the same facts give the same bytes anywhere.
 
 mod decide;
-mod history;
 mod near;
 mod plan;
 mod ratio;
@@ -13,7 +12,6 @@ mod tally;
 mod verdict;
 
 pub use decide::{DAYS_BEYOND, WindowInput, closed_days, decide, decide_after_cutover};
-pub use history::{DailyCategories, History, PastWindow};
 pub use near::nearest;
 pub use plan::{
     Calendar, CeilingBasis, Decay, Fallback, FinalBlockFree, InFlight, Plan, PlanError, Profile, Required,

@@ -263,8 +263,6 @@ pub struct Tallied {
     pub days: BTreeMap<Day, DayCounts>,
     /// Categories over the days that were asked for, most blocks first.
     pub categories: Vec<CategoryFacts>,
-    /// Categories of each day on which there are any.
-    pub daily_categories: crate::history::DailyCategories,
     /// Normalization rules over those days: calls on which each turned a difference into agreement.
     pub rules: BTreeMap<String, u64>,
     /// Planted faults.
@@ -284,10 +282,6 @@ impl Tallied {
         let mut out = Self { planted, ..Self::default() };
         for (day, tally) in days {
             out.days.insert(day, tally.counts.clone());
-            let found = tally.by_category();
-            if !found.is_empty() {
-                out.daily_categories.insert(day, found);
-            }
             if day >= first && last.is_some_and(|last| day <= last) {
                 sum.add_findings(tally);
             }

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 
 pub use github::github;
 pub use junit::junit;
-pub(crate) use markdown::cell;
 pub use markdown::{code, markdown, prose, text as markdown_text, within};
 pub use region::{Region, regions};
 pub use sarif::sarif;

@@ -1,5 +1,5 @@
-//! How verdicts, trials and findings are shown: text, JSON, self-contained HTML pages with inline SVG, Markdown and JUnit; for
-//! findings also SARIF and GitHub annotations.
+//! How verdicts, trials and findings are shown: text, JSON, one self-contained HTML page with inline SVG, and for
+//! findings SARIF, JUnit, GitHub annotations and Markdown.
 //!
 //! Pure: documents in, text out. No script, no font, no picture and no address is ever loaded by a page, and all that
 //! comes from a document is escaped.
@@ -11,21 +11,19 @@ mod html;
 mod style;
 mod text;
 mod trial;
-mod verdict;
 
 pub use burn_in::burn_in;
 pub use diff::{
     DefinitionPlace, DiffPlaces, DiffReport, VersionStep, diff_changelog, diff_findings, diff_markdown,
     diff_text,
 };
-pub use html::{BoardPage, board, fleet_page, try_page, verdict_page};
+pub use html::{fleet_page, try_page, verdict_page};
 pub use style::{Style, plain, plain_lines, table};
 pub use text::{fleet_text, try_text, verdict_text};
 pub use trial::{
     TRY_FORMAT, TryBurnIn, TryCaller, TryCategory, TryCheck, TryDay, TryExample, TryFinding, TryReport,
     TryScoredDay,
 };
-pub use verdict::{MARKDOWN_LIMIT, fleet_markdown, phase_name, verdict_markdown, verdicts_junit};
 
 /// A document as pretty JSON with a newline at its end; what [`plain`] escapes is escaped in its strings.
 ///

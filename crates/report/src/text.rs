@@ -328,7 +328,7 @@ pub fn fleet_text(verdicts: &[Verdict], style: Style) -> String {
     let mut rows =
         vec![["verdict", "tool", "candidate", "closed", "calls", "D", "why"].map(str::to_owned).to_vec()];
     for v in verdicts {
-        let why = crate::verdict::leading(v).0;
+        let why = v.problems.first().map(|p| p.reason).or_else(|| v.leading_check().map(|c| c.reason));
         rows.push(vec![
             v.verdict.as_str().to_owned(),
             plain(&v.tool_id),

@@ -1,30 +1,26 @@
 //! `lastcall decide`: READY, NOT_READY, INSUFFICIENT or ERROR, with the evidence. It reads the ledger, and appends the
 //! verdict unless asked not to.
 
-mod show;
 mod values;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-use lastcall_decision::{
-    Answer, History, Question, Verdict, WindowInput, canonical_json, decide, decide_after_cutover, nearest,
-};
+use lastcall_decision::{Answer, Question, Verdict, canonical_json, decide, decide_after_cutover, nearest};
 use lastcall_ledger::Ledger;
 use lastcall_ledger::control::Control;
 use lastcall_ledger::window::{Record, Subject};
+use lastcall_report::{fleet_page, fleet_text, to_json, verdict_page, verdict_text};
 
 use super::ledger::{of_ledger, open};
-use crate::ui::{Exit, with_exit};
+use crate::ui::{Exit, style, with_exit};
 
 /// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  lastcall decide search --ledger ledger\n  \
     lastcall decide search --ledger ledger --explain\n  \
-    lastcall decide --all --ledger ledger --format html --out report.html\n  \
-    lastcall decide --all --ledger ledger --format html --out board/\n  \
-    lastcall decide --all --ledger ledger --format junit --out verdicts.xml\n\n\
+    lastcall decide --all --ledger ledger --format html --out report.html\n\n\
     Exit codes: 0 READY, 1 NOT_READY, 3 INSUFFICIENT, 4 ERROR; 2 usage or configuration.\n\
     --all exits with the worst, in the order 4, 1, 3, 0.")]
 pub struct Args {
@@ -46,11 +42,10 @@ pub struct Args {
     /// Everything: days, categories, balance, other readings, earlier windows, what is not claimed.
     #[arg(long)]
     explain: bool,
-    /// How to answer. `markdown` is also appended to the file that GITHUB_STEP_SUMMARY names.
+    /// How to answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write the answer to this file, and its text to standard output. With `--all --format html` a folder (`board/`) gets
-    /// index.html and a page for each tool.
+    /// Write the answer to this file, and its text to standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Show the values at the examples' pointers. They may be personal data; the recorded verdict never has them.
@@ -73,13 +68,10 @@ enum Format {
     Text,
     Json,
     Html,
-    Markdown,
-    Junit,
 }
 
 /// Runs it.
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    show::check(&args)?;
     let ledger = open(&args.ledger)?;
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     if let Some(tool) = &args.tool {
@@ -91,8 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         QuestionArg::Retire => Question::Retire,
         QuestionArg::Delete => Question::Delete,
     };
-    let inputs = gather(&record, &subjects)?;
-    let mut verdicts = judged(&inputs, question);
+    let mut verdicts = answers(&record, &subjects, question)?;
     if let (Some(mark), false) = (record.ledger.export(), args.dry_run) {
         tell!("an export of `{}`: the verdict is not recorded in it", mark.tool);
     } else if !args.dry_run && question == Question::Cutover {
@@ -105,11 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             values::fill(&record, verdict)?;
         }
     }
-    let histories = match args.format {
-        Format::Html => histories(&record, &subjects, &inputs),
-        _ => Vec::new(),
-    };
-    show::show(&args, &verdicts, &histories)?;
+    print(&args, &verdicts)?;
     let worst = verdicts.iter().map(|v| v.verdict).max_by_key(|a| a.rank());
     Ok(exit(worst.unwrap_or(Answer::Insufficient)))
 }
@@ -119,35 +106,22 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 /// # Errors
 /// Something that the index names is missing or altered; the command ends with 4.
 pub fn answers(record: &Record, subjects: &[Subject], question: Question) -> anyhow::Result<Vec<Verdict>> {
-    Ok(judged(&gather(record, subjects)?, question))
-}
-
-fn gather(record: &Record, subjects: &[Subject]) -> anyhow::Result<Vec<WindowInput>> {
-    record.gather(subjects).map_err(|e| with_exit(Exit::Error, e.to_string()))
-}
-
-fn judged(inputs: &[WindowInput], question: Question) -> Vec<Verdict> {
+    let inputs = record.gather(subjects).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
     let answer = |input| match question {
         Question::Cutover => decide(input),
         other => decide_after_cutover(input, other),
     };
-    inputs.iter().map(answer).collect()
+    Ok(inputs.iter().map(answer).collect())
 }
 
-fn histories(record: &Record, subjects: &[Subject], inputs: &[WindowInput]) -> Vec<History> {
-    subjects.iter().zip(inputs).map(|(subject, input)| record.history(subject, input)).collect()
-}
-
-/// Decides on every tool of a ledger and appends the verdicts, with what a page shows beside them: for `demo`.
-pub fn decide_all(ledger: Ledger) -> anyhow::Result<(Vec<Verdict>, Vec<History>)> {
+/// Decides on every tool of a ledger and appends the verdicts: for `demo`.
+pub fn decide_all(ledger: Ledger) -> anyhow::Result<Vec<Verdict>> {
     let record = Record::read(ledger).map_err(|e| with_exit(Exit::Error, e.to_string()))?;
-    let subjects = record.subjects();
-    let inputs = gather(&record, &subjects)?;
-    let verdicts = judged(&inputs, Question::Cutover);
+    let verdicts = answers(&record, &record.subjects(), Question::Cutover)?;
     for verdict in &verdicts {
         append(&record, verdict)?;
     }
-    Ok((verdicts, histories(&record, &subjects, &inputs)))
+    Ok(verdicts)
 }
 
 /// Commands with the ledger's place. A verdict document says DIR: it is the same wherever the ledger lies.
@@ -222,5 +196,43 @@ fn append(record: &Record, verdict: &Verdict) -> anyhow::Result<()> {
         document,
     };
     record.ledger.append_control(entry).map_err(of_ledger)?;
+    Ok(())
+}
+
+fn print(args: &Args, verdicts: &[Verdict]) -> anyhow::Result<()> {
+    let one = if args.all { None } else { verdicts.first() };
+    let text = |style| {
+        let text = match one {
+            Some(v) => verdict_text(v, args.explain, style),
+            None if args.explain => {
+                let each: Vec<String> = verdicts.iter().map(|v| verdict_text(v, true, style)).collect();
+                format!("{}\n{}", fleet_text(verdicts, style), each.join("\n\n"))
+            }
+            None => fleet_text(verdicts, style),
+        };
+        here(&text, &args.ledger.display().to_string())
+    };
+    let document = match args.format {
+        Format::Text => None,
+        Format::Json => Some(match one {
+            Some(v) => to_json(v)?,
+            None => to_json(&verdicts)?,
+        }),
+        Format::Html => Some(match one {
+            Some(v) => verdict_page(v),
+            None => fleet_page("May new calls go to the candidates?", verdicts),
+        }),
+    };
+    let Some(path) = &args.out else {
+        match document {
+            Some(document) => print!("{document}"),
+            None => print!("{}", text(style())),
+        }
+        return Ok(());
+    };
+    let document = document.unwrap_or_else(|| text(lastcall_report::Style::default()));
+    std::fs::write(path, document).with_context(|| format!("cannot write {}", path.display()))?;
+    print!("{}", text(style()));
+    tell!("written: {}", path.display());
     Ok(())
 }

@@ -123,12 +123,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     command(&["run", "--ledger", &ledger, &text("calls.jsonl")])?;
 
     println!("\n$ lastcall decide --all --ledger {ledger}");
-    let (verdicts, histories) = super::decide::decide_all(super::ledger::open(&at("ledger"))?)?;
+    let verdicts = super::decide::decide_all(super::ledger::open(&at("ledger"))?)?;
     let page = at("report.html");
-    write(
-        &page,
-        &lastcall_report::fleet_page("Three tools, fourteen simulated days", &verdicts, &histories),
-    )?;
+    write(&page, &lastcall_report::fleet_page("Three tools, fourteen simulated days", &verdicts))?;
     write(&at("verdict.json"), &lastcall_report::to_json(&verdicts)?)?;
     print!("{}", lastcall_report::fleet_text(&verdicts, style()));
     println!("\nreport:  {}\nverdict: {}\nledger:  {ledger}", page.display(), text("verdict.json"));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use lastcall_decision::{Answer, DayCounts, Question, Verdict, grouped, percent_of};
 use lastcall_ledger::window::{Record, Subject};
-use lastcall_report::{phase_name, plain, to_json, verdict_text};
+use lastcall_report::{plain, to_json, verdict_text};
 use serde::Serialize;
 
 use super::decide::{answers, here, subject};
@@ -107,6 +107,11 @@ fn exit(mut verdicts: impl Iterator<Item = Answer>) -> Exit {
 }
 
 fn line(s: &Subject, v: &Verdict, counts: &DayCounts, place: &str) -> Line {
+    let phase = match &s.registration {
+        None => "observed",
+        Some(r) if r.end.is_some() => "ended",
+        Some(_) => "scored",
+    };
     let next = match v.verdict {
         Answer::Ready => format!("lastcall decide {} --ledger {place}", s.tool_id),
         _ => here(v.next.as_deref().unwrap_or_default(), place),
@@ -114,7 +119,7 @@ fn line(s: &Subject, v: &Verdict, counts: &DayCounts, place: &str) -> Line {
     let open = v.window.as_ref().and_then(|w| w.open_because.clone());
     Line {
         tool: s.tool_id.clone(),
-        phase: phase_name(v),
+        phase,
         candidate: s.pair.as_ref().map(|p| p.candidate.clone()),
         cohort: s.registration.as_ref().and_then(|r| r.cohort.clone()),
         verdict: v.verdict,

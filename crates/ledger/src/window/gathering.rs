@@ -358,7 +358,6 @@ impl<'a> Gathering<'a> {
         let tallied = Tallied::of(days().map(|(day, kept)| (day, &kept.tally)), first, until, planted);
         input.days = tallied.days;
         input.categories = tallied.categories;
-        input.daily_categories = tallied.daily_categories;
         input.normalization = tallied.rules;
         input.planted = tallied.planted;
         let mut production: Option<u64> = None;

@@ -7,7 +7,6 @@ mod ends;
 mod facts;
 mod gathering;
 mod pass;
-mod past;
 mod plants;
 mod problem;
 mod record;

@@ -42,7 +42,7 @@ pub fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in crate::plain(&one_line(text)).chars() {
         match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' | '$' => {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '#' | '&' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -94,7 +94,7 @@ pub fn code(text: &str) -> String {
 }
 
 /// In a table a pipe ends the cell even inside code.
-pub(crate) fn cell(text: &str) -> String {
+fn cell(text: &str) -> String {
     text.replace("\\|", "|").replace('|', "\\|")
 }
 

@@ -8,18 +8,9 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 const STYLE: &str = include_str!("page.css");
 
-/// How much of a wide screen a page takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Width {
-    /// As wide as lines are read well.
-    Reading,
-    /// As wide as a table of many tools wants.
-    Wide,
-}
-
-/// A whole page. What could steer a reader's eye, such as a turn of the direction of writing, is shown escaped.
-pub fn page(title: &str, width: Width, body: &Markup) -> String {
-    let page = html! {
+/// A whole page.
+pub fn page(title: &str, body: &Markup) -> String {
+    html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -31,13 +22,13 @@ pub fn page(title: &str, width: Width, body: &Markup) -> String {
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body.wide[width == Width::Wide] {
+            body {
                 main { (body) }
                 footer { "Lastcall. Days are UTC days of the calls' own time. D = disagreed / compared." }
             }
         }
-    };
-    crate::plain_lines(&page.into_string())
+    }
+    .into_string()
 }
 
 /// The class that gives a verdict its colour.

@@ -3,7 +3,7 @@
 use lastcall_decision::{grouped, percent_of};
 use maud::{Markup, html};
 
-use super::page::{Width, page, pointer};
+use super::page::{page, pointer};
 use crate::trial::{TryBurnIn, TryReport, TryScoredDay};
 
 /// A trial as a self-contained page.
@@ -29,7 +29,7 @@ pub fn try_page(t: &TryReport) -> String {
             li { "Calls of " (t.source) " alone were looked at." }
         } }
     };
-    page(&format!("{}: {}", t.tool, t.headline()), Width::Reading, &body)
+    page(&format!("{}: {}", t.tool, t.headline()), &body)
 }
 
 /// The class and the word that a reader sees first. What is unknown is never green.
@@ -129,7 +129,7 @@ fn callers(t: &TryReport) -> Markup {
     let name = |n: &Option<String>| n.clone().unwrap_or_else(|| "-".to_owned());
     html! { @if !t.callers.is_empty() { div {
         h2 { "By caller" }
-        div.card.scroll tabindex="0" role="region" aria-label="Callers" { table {
+        div.card.scroll { table {
             thead { tr { th scope="col" { "Agent" } th scope="col" { "Prompt" } th scope="col" { "Model" } th.n scope="col" { "Calls" } th.n scope="col" { "Refused" } th.n scope="col" { "Changed" } } }
             tbody { @for c in &t.callers { tr {
                 td { (name(&c.agent)) } td { (name(&c.prompt_version)) } td { (name(&c.model)) }
@@ -165,7 +165,7 @@ fn burn_in(b: &TryBurnIn) -> Markup {
 fn days(t: &TryReport) -> Markup {
     html! { @if !t.days.is_empty() { div {
         h2 { "By day" }
-        div.card.scroll tabindex="0" role="region" aria-label="Days" { table {
+        div.card.scroll { table {
             thead { tr { th scope="col" { "Day (UTC)" } th.n scope="col" { "Compared" } th.n scope="col" { "Disagreed" } th.n scope="col" { "D" } th.n scope="col" { "Refused" } } }
             tbody { @for d in &t.days { tr { td.nowrap { (d.day) } td.n { (grouped(d.compared)) } td.n { (grouped(d.disagreed)) } td.n { (percent_of(d.disagreed, d.compared)) } td.n.zero[d.refused == 0] { (grouped(d.refused)) } } } }
         } }

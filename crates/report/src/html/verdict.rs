@@ -1,46 +1,27 @@
 //! One verdict as a page: headline, figures, checks, chart, table, categories, and what is not claimed.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use lastcall_decision::{Check, CheckResult, History, Verdict, grouped, percent_of};
+use lastcall_decision::{CategoryFacts, Check, CheckResult, DayLine, DayState, Verdict, grouped, percent_of};
 use maud::{Markup, html};
 
-use super::days::days;
-use super::differs::categories;
-use super::over_time::over_time;
-use super::page::{Width, digest, page, tone, word};
+use super::chart;
+use super::page::{digest, page, pointer, tone, word};
 use crate::text::{plan_line, registered_at};
-use crate::verdict::{PHASES, phase, question};
-
-/// Nothing is known beside the verdict.
-pub const NO_HISTORY: &History = &History { categories: BTreeMap::new(), past: Vec::new() };
 
 /// One decision as a self-contained page.
-pub fn verdict_page(v: &Verdict, history: &History) -> String {
-    linked_page(v, history, None)
-}
-
-/// The same, with a link and its words above it.
-pub fn linked_page(v: &Verdict, history: &History, up: Option<(&str, &str)>) -> String {
-    let body = html! {
-        @if let Some((href, words)) = up { nav { a href=(href) { "← " (words) } } }
-        (article(v, history, "v"))
-    };
-    page(&format!("{}: {}", v.tool_id, v.verdict), Width::Reading, &body)
+pub fn verdict_page(v: &Verdict) -> String {
+    page(&format!("{}: {}", v.tool_id, v.verdict), &article(v, "v"))
 }
 
 /// The sections of one verdict; `id` makes its ids unique on a page.
-pub fn article(v: &Verdict, history: &History, id: &str) -> Markup {
+pub fn article(v: &Verdict, id: &str) -> Markup {
     html! {
         article id=(id) {
             (head(v))
             @if v.plan.is_some() { section { (figures(v)) } }
             @if !v.problems.is_empty() { section { h2 { "In the way" } (problems(v)) } }
             @if !v.checks.is_empty() { section { h2 { "Checks" } (checks(v)) } }
-            section { h2 { "Daily disagreement rate" } (days(v, history, id)) }
-            (over_time(v, history))
+            section { h2 { "Daily disagreement rate" } (days(v, id)) }
             section { h2 { "What differs" } (categories(v)) }
-            @if !v.earlier_windows.is_empty() { section { h2 { "Earlier windows" } (earlier(v, history)) } }
             section.two {
                 (readings(v))
                 (fixed(v))
@@ -54,9 +35,14 @@ pub fn article(v: &Verdict, history: &History, id: &str) -> Markup {
 }
 
 fn head(v: &Verdict) -> Markup {
+    let question = match v.question.as_str() {
+        "cutover" => "May new calls go to the candidate?",
+        "retire" => "May the old version be switched off?",
+        _ => "May the old version's decoder be removed?",
+    };
     html! {
         header {
-            p.kicker { (question(v.question)) @if let Some(p) = &v.pair { " · " (p.current) " → " (p.candidate) } }
+            p.kicker { (question) @if let Some(p) = &v.pair { " · " (p.current) " → " (p.candidate) } }
             div.top {
                 h1 { (v.tool_id) }
                 span class=(format!("verdict {}", tone(v.verdict))) { (word(v.verdict)) }
@@ -70,25 +56,9 @@ fn head(v: &Verdict) -> Markup {
                     p.next { b { "Earliest READY: " } (day) ", if every call agrees until then." }
                 }
             }
-            (phases(v))
             @if !v.flags.is_empty() {
                 ul.flags aria-label="Remarks" {
                     @for f in &v.flags { li.loud[f.id == "simulated" || f.id == "planted_missed"] { (f.text) } }
-                }
-            }
-        }
-    }
-}
-
-/// Where the tool stands on its way, the phase that it is in marked.
-fn phases(v: &Verdict) -> Markup {
-    let Some(now) = phase(v) else { return html! {} };
-    let at = PHASES.iter().position(|p| *p == now.name).unwrap_or(0);
-    html! {
-        ol.phases aria-label="Phases" {
-            @for (i, name) in PHASES.iter().enumerate() {
-                li.done[i < at].now[i == at] aria-current=[(i == at).then_some("step")] {
-                    (name) @if i == at && now.ended { ", window ended" }
                 }
             }
         }
@@ -116,26 +86,15 @@ fn figures(v: &Verdict) -> Markup {
     }
 }
 
-/// Problems that are told one by one.
-const PROBLEMS: usize = 20;
-
 fn problems(v: &Verdict) -> Markup {
-    let rest: BTreeSet<&str> = v.problems.iter().skip(PROBLEMS).map(|p| p.reason.as_str()).collect();
     html! {
         ul.checks.card {
-            @for p in v.problems.iter().take(PROBLEMS) {
+            @for p in &v.problems {
                 li {
                     (result(p.result))
-                    span.id { code { (p.reason) } }
+                    span.id { (p.reason) }
                     span.held { (p.text) }
                     @if let Some(next) = &p.next { p { "→ " (next) } }
-                }
-            }
-            @if let (Some(p), false) = (v.problems.get(PROBLEMS), rest.is_empty()) {
-                li {
-                    (result(p.result))
-                    span.id {}
-                    span.held { (v.problems.len() - PROBLEMS) " more: " @for (i, code) in rest.iter().enumerate() { @if i > 0 { ", " } code { (code) } } }
                 }
             }
         }
@@ -160,11 +119,135 @@ fn check(c: &Check) -> Markup {
     html! {
         li {
             (result(c.result))
-            span.id { (c.id) code { (c.reason) } }
+            span.id title=(c.reason.as_str()) { (c.id) }
             span.held { (c.value) " " span { "· asked " (c.threshold) } }
             @if c.result != CheckResult::Pass { p { (c.text) } }
             @if let Some(next) = &c.next { p { "→ " (next) "." } }
             p.rule { "Rule: " (c.formula) "." }
+        }
+    }
+}
+
+fn days(v: &Verdict, id: &str) -> Markup {
+    if v.days.is_empty() {
+        return html! { div.card { p.empty { "No scored day has a call yet." } } };
+    }
+    let has = |f: &dyn Fn(&DayLine) -> bool| v.days.iter().any(f);
+    html! {
+        div.card {
+            div.chart.scroll tabindex="0" role="region" aria-label="Chart of daily D" { (chart::daily(v, id)) }
+            div.legend {
+                span { i.i-counted {} "counted day" }
+                @if has(&|d| d.state == DayState::Scored) { span { i.i-scored {} "scored before these" } }
+                @if has(&|d| d.state == DayState::Open) { span { i.i-open {} "open, takes no part" } }
+                @if has(&|d| d.counts.blocks > 0) { span { i.i-block {} "with a block" } }
+                span { i.i-limit {} "ceiling B" }
+                span { i.i-half {} "decay" }
+                @if has(&|d| d.counts.unresolved > 0) { span { "┬ up to D_worst" } }
+            }
+            details open { summary { "Every day as a table" } (table(v)) }
+        }
+    }
+}
+
+fn cell(n: u64) -> Markup {
+    html! { td.n.zero[n == 0] { (grouped(n)) } }
+}
+
+fn table(v: &Verdict) -> Markup {
+    let plan = v.plan.as_ref().map(|p| &p.values);
+    let over = |d: &DayLine| {
+        let by_day = plan.is_some_and(|p| p.ceiling_basis == lastcall_decision::CeilingBasis::Day);
+        let counted = matches!(d.state, DayState::Counted | DayState::Scored);
+        counted
+            && by_day
+            && d.compared > 0
+            && plan.is_some_and(|p| !p.ceiling.exceeds(d.counts.disagreed, d.compared))
+    };
+    let open = |d: &DayLine| matches!(d.state, DayState::Open | DayState::Beyond);
+    let t = &v.totals.counts;
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Daily table" {
+            table.daily {
+                thead { tr {
+                    th scope="col" { "Day" } th scope="col" { "State" }
+                    th.n scope="col" { "Compared" } th.n scope="col" { "Disagreed" } th.n scope="col" { "D" } th.n scope="col" { "D worst" }
+                    th.n scope="col" { "Blocks" } th.n scope="col" { "Both rejected" } th.n scope="col" { "Excluded" }
+                    th.n scope="col" { "Unresolved" } th.n scope="col" { "Duplicate" } th.n scope="col" { "Calls" }
+                } }
+                tbody {
+                    @for d in &v.days {
+                        @let c = &d.counts;
+                        tr.over[over(d)].open[open(d)] {
+                            td.nowrap { (d.day) } td { (d.state.as_str()) }
+                            (cell(d.compared)) (cell(c.disagreed))
+                            td.n.d { (percent_of(c.disagreed, d.compared)) }
+                            td.n { (percent_of(c.disagreed + c.unresolved, d.compared + c.unresolved)) }
+                            (cell(c.blocks)) (cell(c.both_rejected)) (cell(c.excluded)) (cell(c.unresolved)) (cell(c.duplicate)) (cell(c.calls))
+                        }
+                    }
+                }
+                tfoot { tr {
+                    td { "Closed" } td { (v.totals.days) " days" }
+                    td.n { (grouped(v.totals.compared)) } td.n { (grouped(t.disagreed)) }
+                    td.n { (percent_of(t.disagreed, v.totals.compared)) }
+                    td.n { (percent_of(t.disagreed + t.unresolved, v.totals.compared + t.unresolved)) }
+                    td.n { (grouped(t.blocks)) } td.n { (grouped(t.both_rejected)) } td.n { (grouped(t.excluded)) }
+                    td.n { (grouped(t.unresolved)) } td.n { (grouped(t.duplicate)) } td.n { (grouped(t.calls)) }
+                } }
+            }
+        }
+    }
+}
+
+fn severities(c: &CategoryFacts) -> Markup {
+    let each = [("block", c.block), ("warn", c.warn), ("info", c.info)];
+    html! {
+        @for (i, (name, n)) in each.iter().filter(|(_, n)| *n > 0).enumerate() {
+            @if i > 0 { br; }
+            span class=(format!("sev {name}")) { (grouped(*n)) " " (name) }
+        }
+    }
+}
+
+fn categories(v: &Verdict) -> Markup {
+    if v.categories.is_empty() {
+        return html! { div.card { p.empty { "No difference was found on a closed scored day." } } };
+    }
+    html! {
+        div.card.scroll tabindex="0" role="region" aria-label="Categories" {
+            table {
+                thead { tr {
+                    th scope="col" { "Category" } th scope="col" { "Calls" } th.n scope="col" { "Refused" }
+                    th scope="col" { "Seen" } th scope="col" { "Where, and one example" }
+                } }
+                tbody { @for c in &v.categories { tr {
+                    td.cat { code { (c.category) } }
+                    td.nowrap { (severities(c)) }
+                    (cell(c.refused))
+                    td.nowrap { (c.first_seen) @if c.last_seen != c.first_seen { br; (c.last_seen) } }
+                    td { (example(c)) }
+                } } }
+            }
+        }
+    }
+}
+
+fn example(c: &CategoryFacts) -> Markup {
+    let e = &c.example;
+    html! {
+        @for (i, f) in c.fields.iter().enumerate() {
+            @if i > 0 { ", " }
+            (pointer(&f.pointer)) span.soft { " " (grouped(f.calls)) }
+        }
+        @if c.distinct_fields > c.fields.len() as u64 { span.soft { " and " (c.distinct_fields - c.fields.len() as u64) " more" } }
+        div.example {
+            "e.g. " (pointer(&e.pointer))
+            @if let Some(k) = &e.keyword { ", " code { (k) } }
+            @if let Some(l) = &e.location { " at " code { (l) } }
+            ", " (e.day) ", " (e.place.source) "/" (e.place.partition) " offset " (e.place.offset)
+            @if let Some(n) = &e.note { ". " (n) }
+            @if let Some(value) = &e.value { div { "value " code { (value) } } }
         }
     }
 }
@@ -215,27 +298,10 @@ fn fixed(v: &Verdict) -> Markup {
                     dt { "Candidate" } dd { (p.candidate) " " (digest(p.candidate_digest.as_str())) }
                     dt { "Epoch" } dd { "comparator " (p.comparator) " " (digest(p.epoch.as_str())) }
                 }
-            }
-        }
-    }
-}
-
-fn earlier(v: &Verdict, history: &History) -> Markup {
-    let ended_on = |seq: u64| history.past.iter().find(|p| p.registration == seq).and_then(|p| p.ended_on);
-    html! {
-        div.card.scroll tabindex="0" role="region" aria-label="Earlier windows" {
-            table {
-                thead { tr {
-                    th scope="col" { "Registration" } th scope="col" { "Candidate" } th scope="col" { "Scored from" }
-                    th scope="col" { "Last verdict" } th scope="col" { "How it ended" }
-                } }
-                tbody { @for w in &v.earlier_windows { tr {
-                    th scope="row" { (w.registration) }
-                    td { (w.candidate) }
-                    td.nowrap { (w.scored_from) }
-                    td.nowrap { (w.verdict.as_deref().unwrap_or("none")) }
-                    td { (w.ended) @if let Some(day) = ended_on(w.registration) { span.soft { ", " (day) } } }
-                } } }
+                @for w in &v.earlier_windows {
+                    dt { "Earlier" }
+                    dd { (w.candidate) " from " (w.scored_from) ": " (w.verdict.as_deref().unwrap_or("no verdict")) ", " (w.ended) }
+                }
             }
         }
     }
