@@ -5,6 +5,7 @@
 
 mod answer;
 mod breaker;
+mod builder;
 mod counts;
 mod gate;
 mod mirror;

@@ -72,7 +72,8 @@ async fn a_process_answers_one_call_after_the_other() {
 
 #[tokio::test]
 async fn no_more_processes_than_calls_at_once() {
-    let script = Script::new("for line in sys.stdin:\n    call(line); time.sleep(0.02); say({'status': 'ok'})\n");
+    let script =
+        Script::new("for line in sys.stdin:\n    call(line); time.sleep(0.02); say({'status': 'ok'})\n");
     let mirror = script.mirror("t.read", "replica", "concurrency = 3");
     let calls: Vec<_> = (0..30).map(|_| answer(&mirror, "t.read")).collect();
     let answers = futures_util::future::join_all(calls).await;
@@ -115,15 +116,22 @@ async fn a_command_offers_the_dry_run_in_its_first_line_or_gets_no_call() {
 async fn whatever_a_command_does_wrong_costs_its_process_and_nothing_else() {
     for (text, told_of) in [
         ("for line in sys.stdin:\n    call(line); say('garbage')\n", "unavailable not_an_answer replica"),
-        ("for line in sys.stdin:\n    call(line); say('x' * 3000000)\n", "unavailable answer_too_large replica"),
+        (
+            "for line in sys.stdin:\n    call(line); say('x' * 3000000)\n",
+            "unavailable answer_too_large replica",
+        ),
         ("while True: sys.stdout.write('x' * 65536)\n", "unavailable answer_too_large replica"),
         ("for line in sys.stdin:\n    call(line); sys.exit(3)\n", "unavailable process replica"),
         ("sys.exit(1)\n", "unavailable process replica"),
         ("for line in sys.stdin:\n    call(line); time.sleep(60)\n", "timed_out timed_out replica"),
-        ("for line in sys.stdin:\n    call(line); say({'status': 'ok', 'call_id': 'other'})\n", "unavailable not_an_answer replica"),
+        (
+            "for line in sys.stdin:\n    call(line); say({'status': 'ok', 'call_id': 'other'})\n",
+            "unavailable not_an_answer replica",
+        ),
     ] {
         let script = Script::new(text);
-        let mirror = script.mirror("t.read", "replica", "timeout = \"3s\"");
+        let timeout = if told_of.starts_with("timed_out") { "2s" } else { "60s" };
+        let mirror = script.mirror("t.read", "replica", &format!("timeout = \"{timeout}\""));
         assert_eq!(told(&answer(&mirror, "t.read").await), told_of, "{text}");
     }
     let nowhere = mirror(&one("t.read", "suppression = \"replica\", command = [\"/no/such/program\"]"));
@@ -133,7 +141,9 @@ async fn whatever_a_command_does_wrong_costs_its_process_and_nothing_else() {
 /// Two lines for one call: the second must not become the answer to the next.
 #[tokio::test]
 async fn a_line_too_many_is_no_answer_to_the_next_call() {
-    let script = Script::new("for line in sys.stdin:\n    ask = call(line); say({'status': 'ok', 'result': ask['call_id']}); say({'status': 'ok', 'result': 'stale'})\n");
+    let script = Script::new(
+        "for line in sys.stdin:\n    ask = call(line); say({'status': 'ok', 'result': ask['call_id']}); say({'status': 'ok', 'result': 'stale'})\n",
+    );
     let mirror = script.mirror("t.read", "replica", "concurrency = 1");
     for n in 0..5 {
         let id = format!("c{n}");
@@ -149,10 +159,15 @@ async fn a_line_too_many_is_no_answer_to_the_next_call() {
 
 #[tokio::test]
 async fn a_child_sees_what_the_settings_give_it_and_no_more() {
-    let script = Script::new("for line in sys.stdin:\n    call(line); say({'status': 'ok', 'result': sorted(os.environ)})\n");
+    let script = Script::new(
+        "for line in sys.stdin:\n    call(line); say({'status': 'ok', 'result': sorted(os.environ)})\n",
+    );
     let path = script.folder.path().join("tool.py");
     let argv = json!(["python3", path.to_str().unwrap(), script.log().to_str().unwrap()]);
-    let mirror = mirror(&one("t.read", &format!("suppression = \"replica\", command = {argv}, env = {{KEY = \"$TOKEN\"}}")));
+    let mirror = mirror(&one(
+        "t.read",
+        &format!("suppression = \"replica\", command = {argv}, env = {{KEY = \"$TOKEN\"}}"),
+    ));
     let names = answer(&mirror, "t.read").await.result.unwrap();
     assert!(names.contains("\"KEY\"") && names.contains("\"PATH\""), "{names}");
     assert!(!names.contains("CARGO"), "{names}");
@@ -165,7 +180,7 @@ async fn what_a_command_started_ends_with_it() {
         "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nlog.write('pid %d\\n' % child.pid); log.flush()\n\
          for line in sys.stdin:\n    call(line); time.sleep(60)\n",
     );
-    let mirror = script.mirror("t.read", "replica", "timeout = \"2s\"");
+    let mirror = script.mirror("t.read", "replica", "timeout = \"8s\"");
     assert_eq!(answer(&mirror, "t.read").await.status, Status::TimedOut);
     let log = std::fs::read_to_string(script.log()).unwrap();
     let pid = log.lines().find_map(|line| line.strip_prefix("pid ")).unwrap().to_owned();

@@ -35,7 +35,8 @@ pub fn registry() -> Registry {
             let definition = json!({"name": tool.replace('.', "_"), "description": "A tool.", "inputSchema": schema,
                 "outputSchema": output, "annotations": {"idempotentHint": tool == "t.put"}});
             files.insert(format!("{tool}/schemas/v{version}.json"), definition.to_string());
-            versions += &format!("  - {{version: \"{version}\", schema: schemas/v{version}.json, source: mcp}}\n");
+            versions +=
+                &format!("  - {{version: \"{version}\", schema: schemas/v{version}.json, source: mcp}}\n");
         }
         files.insert(
             format!("{tool}/tool.yaml"),

@@ -37,16 +37,25 @@ async fn a_tool_that_sends_is_never_run() {
                     .and_then(|settings| lastcall_mirror::Mirror::new(&registry(), &settings));
                 let error = refused.expect_err("an endpoint for a tool that sends").to_string();
                 if suppression != "live" {
-                    assert!(error.contains(tool) && error.contains("send") && error.contains("never executed"), "{error}");
+                    assert!(
+                        error.contains(tool) && error.contains("send") && error.contains("never executed"),
+                        "{error}"
+                    );
                 }
-                let rerun = format!("[tools.\"{tool}\"]\nrerun = {{share = 1.0, {}}}\n", asks(suppression, &endpoint));
+                let rerun = format!(
+                    "[tools.\"{tool}\"]\nrerun = {{share = 1.0, {}}}\n",
+                    asks(suppression, &endpoint)
+                );
                 if let Ok(settings) = lastcall_mirror::Settings::parse(&rerun, "mirror.toml") {
                     assert!(lastcall_mirror::Mirror::new(&registry(), &settings).is_err(), "{rerun}");
                 }
             }
         }
         for endpoint in ["suppression = \"not_executed\"", "stub = false"] {
-            let mirror = mirror(&(one(tool, endpoint) + &one("t.read", &format!("suppression = \"replica\", http = \"{url}\""))));
+            let mirror = mirror(
+                &(one(tool, endpoint)
+                    + &one("t.read", &format!("suppression = \"replica\", http = \"{url}\""))),
+            );
             for n in 0..5_000 {
                 let text = record(tool, &format!("c{n}"), &json!({}));
                 let replayed = mirror.replay(&call(&text)).await;
@@ -61,15 +70,38 @@ async fn a_tool_that_sends_is_never_run() {
 #[test]
 fn only_the_registry_says_what_a_tool_does() {
     let refusals = [
-        ("t.read", "dry_run"), ("t.read", "sandbox"), ("t.read", "not_executed"), ("t.read", "stub"),
-        ("t.write", "replica"), ("t.write", "snapshot"), ("t.write", "not_executed"), ("t.write", "stub"),
+        ("t.read", "dry_run"),
+        ("t.read", "sandbox"),
+        ("t.read", "not_executed"),
+        ("t.read", "stub"),
+        ("t.write", "replica"),
+        ("t.write", "snapshot"),
+        ("t.write", "not_executed"),
+        ("t.write", "stub"),
     ];
     for (tool, suppression) in refusals {
         let text = one(tool, &format!("suppression = \"{suppression}\", http = \"http://127.0.0.1:1/\""));
         let error = try_mirror(&text).unwrap_err().to_string();
         let effect = tool.trim_start_matches("t.");
-        let asked = format!("mirror.toml:2: `{tool}@2`: {suppression} was asked for, and the side effect of `{tool}` is `{effect}`, which allows ");
+        let asked = format!(
+            "mirror.toml:2: `{tool}@2`: {suppression} was asked for, and the side effect of `{tool}` is `{effect}`, which allows "
+        );
         assert!(error.starts_with(&asked), "{error}");
+    }
+    // nor may a tool that reads be a way to one that sends, by the name that a server knows it by
+    for (tool, name, effect) in
+        [("t.read", "t_send", "send"), ("t.read", "t_put", "write"), ("t.write", "t_silent", "send")]
+    {
+        let suppression = if tool == "t.read" { "replica" } else { "sandbox" };
+        let text = one(
+            tool,
+            &format!("suppression = \"{suppression}\", mcp = \"http://127.0.0.1:1/\", name = \"{name}\""),
+        );
+        let error = try_mirror(&text).unwrap_err().to_string();
+        assert!(
+            error.contains("by `name` the call would go to `t.") && error.contains(&format!("`{effect}`")),
+            "{error}"
+        );
     }
     // a file cannot say it
     let text = "[tools.\"t.send\"]\nside_effect = \"read\"\n";

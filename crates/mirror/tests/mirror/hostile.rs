@@ -13,10 +13,22 @@ use tokio::net::TcpStream;
 
 use crate::common::*;
 
-const LIMITS: &str = "[defaults]\ntimeout = \"400ms\"\nmax_answer = \"64KiB\"\nbreaker = {failures = 1000, pause = \"1s\"}\n";
+const LIMITS: &str =
+    "[defaults]\ntimeout = \"60s\"\nmax_answer = \"64KiB\"\nbreaker = {failures = 1000, pause = \"1s\"}\n";
 
 fn asking(at: impl std::fmt::Display) -> Mirror {
-    mirror(&format!("{LIMITS}{}", one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))))
+    mirror(&format!(
+        "{LIMITS}{}",
+        one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))
+    ))
+}
+
+fn briefly(at: impl std::fmt::Display) -> Mirror {
+    let limits = LIMITS.replace("60s", "400ms");
+    mirror(&format!(
+        "{limits}{}",
+        one("t.read", &format!("suppression = \"replica\", http = \"http://{at}/\""))
+    ))
 }
 
 /// What the row comes to under the comparison.
@@ -34,7 +46,8 @@ async fn judged(mirror: &Mirror) -> (String, ComparisonResult) {
 #[tokio::test]
 async fn a_good_candidate_agrees() {
     let (url, _) = good().await;
-    let (told, result) = judged(&mirror(&one("t.read", &format!("suppression = \"replica\", http = \"{url}\"")))).await;
+    let (told, result) =
+        judged(&mirror(&one("t.read", &format!("suppression = \"replica\", http = \"{url}\"")))).await;
     assert_eq!((told.as_str(), result), ("ok - replica", ComparisonResult::Agreed));
 }
 
@@ -71,7 +84,10 @@ async fn what_a_hostile_server_answers_is_unresolved() {
         ("not_an_answer", framed(&good.replace("ok", "ok\\u0000"))),
         ("not_an_answer", framed(&format!("{}{}", "[".repeat(30_000), "]".repeat(30_000)))),
         ("not_an_answer", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
-        ("http_302", "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_owned()),
+        (
+            "http_302",
+            "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_owned(),
+        ),
         ("http_404", "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned()),
         ("http_404", format!("HTTP/1.1 404 Not Found\r\ncontent-length: {}\r\n\r\n{good}", good.len())),
         ("http_500", format!("HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n{good}", good.len())),
@@ -141,10 +157,14 @@ async fn whoever_does_not_end_is_timed_out() {
                 }
             })
             .await;
-            let mirror = asking(at);
+            let mirror = briefly(at);
             let (told, result) = judged(&mirror).await;
             // some drips are no HTTP, which is as good
-            let ends = ["timed_out timed_out replica", "unavailable not_an_answer replica", "unavailable answer_cut replica"];
+            let ends = [
+                "timed_out timed_out replica",
+                "unavailable not_an_answer replica",
+                "unavailable answer_cut replica",
+            ];
             assert!(ends.contains(&told.as_str()), "{begin:?} {drip:?}: {told}");
             assert!(!drip.is_empty() || told == ends[0], "{begin:?}: {told}");
             assert_eq!(result, ComparisonResult::Unresolved);
@@ -178,7 +198,10 @@ async fn of_an_endless_answer_little_is_read() {
         })
         .await;
         let (told, result) = judged(&asking(at)).await;
-        assert_eq!((told.as_str(), result), ("unavailable answer_too_large replica", ComparisonResult::Unresolved));
+        assert_eq!(
+            (told.as_str(), result),
+            ("unavailable answer_too_large replica", ComparisonResult::Unresolved)
+        );
         // socket buffers of both sides are in it
         let sent = sent.load(Ordering::SeqCst);
         assert!(sent < 16 << 20, "{sent} bytes were taken");
@@ -202,4 +225,53 @@ async fn deep_and_odd_results_are_kept_and_never_break_the_row() {
         let (_, result) = judged(&mirror).await;
         assert_ne!(result, ComparisonResult::Agreed);
     }
+}
+
+/// Whatever bytes a candidate answers with: agreement only where they are an answer that says `ok`, by a reader that shares no
+/// code with the mirror's.
+#[tokio::test]
+async fn no_garbage_agrees() {
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
+    let good =
+        r#"{"status":"ok","result":{"total":7},"arguments":{"id":"a"},"error_code":null,"call_id":"c1"}"#;
+    let next = Arc::new(std::sync::Mutex::new(Vec::<u8>::new()));
+    let served = Arc::clone(&next);
+    let (url, _) = counting(move |_, _| served.lock().unwrap().clone()).await;
+    let mirror = mirror(&format!(
+        "{LIMITS}{}",
+        one("t.read", &format!("suppression = \"replica\", http = \"{url}\""))
+    ));
+    let edit = (0..good.len(), 0usize..6, proptest::prelude::any::<u8>());
+    let edits = proptest::collection::vec(edit, 0..4);
+    let mut runner = TestRunner::deterministic();
+    let mut agreed = 0;
+    for _ in 0..1500 {
+        let mut bytes = good.as_bytes().to_vec();
+        for (at, what, byte) in edits.new_tree(&mut runner).unwrap().current() {
+            let at = at.min(bytes.len().saturating_sub(1));
+            match what {
+                0 => bytes.truncate(at),
+                1 if at < bytes.len() => drop(bytes.remove(at)),
+                2 => bytes.insert(at, byte),
+                3 if at < bytes.len() => bytes[at] = byte,
+                4 => bytes.insert(at, b"{}[]:,\"\\ "[usize::from(byte) % 9]),
+                _ => {
+                    let piece = bytes[at..].to_vec();
+                    bytes.extend(piece);
+                }
+            }
+        }
+        *next.lock().unwrap() = bytes.clone();
+        let (told, result) = judged(&mirror).await;
+        if result == ComparisonResult::Agreed {
+            agreed += 1;
+            let read: serde_json::Value = serde_json::from_slice(&bytes).expect("an agreement is JSON");
+            assert_eq!(read["status"], "ok", "{told}");
+        }
+        if told.starts_with("unavailable") {
+            assert_eq!(result, ComparisonResult::Unresolved);
+        }
+    }
+    assert!(agreed > 100 && agreed < 1200, "{agreed} of 1500 agreed");
 }

@@ -38,7 +38,13 @@ async fn a_candidate_sees_the_raw_arguments_and_its_answer_is_kept_as_it_is() {
 #[tokio::test]
 async fn every_status_of_the_protocol_is_taken() {
     for status in [
-        "ok", "invalid_arguments", "business_error", "permission_denied", "rate_limited", "timeout", "platform_error",
+        "ok",
+        "invalid_arguments",
+        "business_error",
+        "permission_denied",
+        "rate_limited",
+        "timeout",
+        "platform_error",
     ] {
         let (url, _) = counting(move |_, _| {
             json!({"status": status, "error_code": "e", "error_class": "k", "call_id": "c1"}).to_string()
@@ -178,9 +184,36 @@ async fn a_probe_says_what_is_there_and_runs_nothing() {
         .collect();
     assert_eq!(lines[0], format!("t.put@2 http {plain} false [] {}", probed[0].notes[0]));
     assert!(probed[0].notes[0].starts_with("does not offer dry_run"), "{:?}", probed[0]);
-    assert!(lines[1].starts_with("t.read@2 http http://127.0.0.1:1/ false [] not reached (connection)"), "{}", lines[1]);
+    assert!(
+        lines[1].starts_with("t.read@2 http http://127.0.0.1:1/ false [] not reached (connection)"),
+        "{}",
+        lines[1]
+    );
     assert_eq!(lines[2], "t.send@2 nothing true [] ");
     assert_eq!(lines[3], format!("t.write@2 http {url} true [\"dry_run\"] "));
     assert_eq!((counted.posts(), also.posts()), (0, 0));
     assert!(!format!("{probed:?}").contains("s3cret"));
+}
+
+/// A replica that moved on since production read it: the call is left out, not held against the candidate.
+#[tokio::test]
+async fn what_differs_for_the_current_version_too_is_the_environment() {
+    use lastcall_compare::{ComparisonResult, PairConfig, PreparedPair, Reason, compare};
+    let (moved, _) = counting(|_, _| r#"{"status":"ok","result":{"total":"seven","more":1}}"#).await;
+    let registry = registry();
+    let side = |id: &str| registry.contract(id).unwrap().clone();
+    let pair = PreparedPair::new(&side("t.read@1"), &side("t.read@2"), &PairConfig::default()).unwrap();
+    let plain = one("t.read", &format!("suppression = \"replica\", http = \"{moved}\""));
+    let rerun = format!("rerun = {{suppression = \"replica\", http = \"{moved}\"}}\n");
+    let text = record("t.read", "c1", &json!({}));
+    for (settings, result, reason) in [
+        (plain.clone(), ComparisonResult::Disagreed, None),
+        (plain + &rerun, ComparisonResult::Excluded, Some(Reason::Unstable)),
+    ] {
+        let replayed = mirror(&settings).replay(&call(&text)).await;
+        let stand = lastcall_mirror::Stand { from: 0, to: 1, through: None };
+        let row = lastcall_mirror::row(Some(&text), &call(&text), stand, &replayed);
+        let compared = compare(&pair, &call(&row));
+        assert_eq!((compared.result, compared.reason), (result, reason));
+    }
 }

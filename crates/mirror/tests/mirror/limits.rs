@@ -33,7 +33,10 @@ async fn slow(time: Duration) -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 }
 
 fn with(limits: &str, url: &str) -> String {
-    format!("[defaults]\n{limits}\n{}", one("t.read", &format!("suppression = \"replica\", http = \"{url}\"")))
+    format!(
+        "[defaults]\n{limits}\n{}",
+        one("t.read", &format!("suppression = \"replica\", http = \"{url}\""))
+    )
 }
 
 async fn many(mirror: &Mirror, n: usize) -> Vec<Status> {
@@ -43,7 +46,7 @@ async fn many(mirror: &Mirror, n: usize) -> Vec<Status> {
 
 #[tokio::test]
 async fn no_more_calls_at_once_than_allowed_also_after_a_change() {
-    let (url, _, most) = slow(Duration::from_millis(10)).await;
+    let (url, _, most) = slow(Duration::from_millis(30)).await;
     let mirror = mirror(&with("concurrency = 5", &url));
     let take = || most.swap(0, Ordering::SeqCst);
     assert!(many(&mirror, 60).await.iter().all(|status| *status == Status::Ok));
@@ -114,18 +117,19 @@ async fn a_candidate_that_fails_is_left_alone_and_tried_again() {
         _ => (axum::http::StatusCode::INTERNAL_SERVER_ERROR, ""),
     })
     .await;
-    let mirror = mirror(&with("breaker = {failures = 4, pause = \"300ms\"}", &url));
+    let mirror = mirror(&with("breaker = {failures = 4, pause = \"1s\"}", &url));
     for n in 0..20 {
-        let class = if n < 4 { "unavailable http_500 replica" } else { "unavailable circuit_open not_executed" };
+        let class =
+            if n < 4 { "unavailable http_500 replica" } else { "unavailable circuit_open not_executed" };
         assert_eq!(told(&answer(&mirror, "t.read").await), class, "{n}");
     }
     assert_eq!(counted.posts(), 4);
     assert!(mirror.counts()[0].open);
-    tokio::time::sleep(Duration::from_millis(350)).await;
+    tokio::time::sleep(Duration::from_millis(1050)).await;
     many(&mirror, 10).await;
     assert_eq!(counted.posts(), 5, "one call a pause");
     broken.store(0, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_millis(350)).await;
+    tokio::time::sleep(Duration::from_millis(1050)).await;
     assert_eq!(answer(&mirror, "t.read").await.status, Status::Ok);
     assert!(many(&mirror, 10).await.iter().all(|status| *status == Status::Ok));
     assert!(!mirror.counts()[0].open);
@@ -181,7 +185,8 @@ async fn only_limits_change_while_calls_run() {
     );
     let other = with("concurrency = 9", &url).replace("replica", "snapshot");
     assert!(lines(&other).contains("`candidates` of `t.read` changed"));
-    let more = with("concurrency = 9", &url) + "rerun = {suppression = \"replica\", http = \"http://127.0.0.1:1/\"}\n";
+    let more = with("concurrency = 9", &url)
+        + "rerun = {suppression = \"replica\", http = \"http://127.0.0.1:1/\"}\n";
     assert!(lines(&more).contains("`rerun` of `t.read` changed"));
     let more = with("concurrency = 9", &url) + &one("t.write", "stub = true");
     assert!(lines(&more).contains("the table of `t.write` changed"));

@@ -13,7 +13,13 @@ use serde_json::{Value, json};
 use crate::common::*;
 
 /// A server on standard input and output; `on_call` says what it does with a call.
-fn stdio(on_call: &str, modes: &str, tool: &str, suppression: &str, defaults: &str) -> (tempfile::TempDir, Mirror) {
+fn stdio(
+    on_call: &str,
+    modes: &str,
+    tool: &str,
+    suppression: &str,
+    defaults: &str,
+) -> (tempfile::TempDir, Mirror) {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("server.py");
     let text = format!(
@@ -55,7 +61,8 @@ fn lines(folder: &tempfile::TempDir, begin: &str) -> usize {
     log(folder).lines().filter(|line| line.starts_with(begin)).count()
 }
 
-const ECHO: &str = r#"say('{"jsonrpc":"2.0","id":%d,"result":{"content":[], "structuredContent": {"total": 1.50}}}' % i)"#;
+const ECHO: &str =
+    r#"say('{"jsonrpc":"2.0","id":%d,"result":{"content":[], "structuredContent": {"total": 1.50}}}' % i)"#;
 
 #[tokio::test]
 async fn a_server_on_stdio_gets_the_raw_arguments_and_its_result_is_kept() {
@@ -94,7 +101,11 @@ async fn a_dry_run_needs_the_capability() {
     for modes in not {
         let (folder, mirror) = stdio(ECHO, modes, "t.write", "dry_run", "");
         for _ in 0..3 {
-            assert_eq!(told(&answer(&mirror, "t.write").await), "unavailable dry_run_not_offered not_executed", "{modes}");
+            assert_eq!(
+                told(&answer(&mirror, "t.write").await),
+                "unavailable dry_run_not_offered not_executed",
+                "{modes}"
+            );
         }
         assert_eq!(lines(&folder, "call"), 0);
     }
@@ -108,12 +119,20 @@ async fn what_a_server_on_stdio_does_wrong_is_told_and_it_is_started_again() {
         ("sys.stdout.write('x' * 8000000); sys.stdout.flush()", "unavailable answer_too_large replica"),
         (r#"say({"id": i, "result": {}})"#, "unavailable not_an_answer replica"),
         (r#"say({"id": i, "error": {"code": -32603, "message": "x"}})"#, "unavailable rpc_error replica"),
-        (r#"say({"id": i, "error": {"code": -32602, "message": "Unknown tool: t_read"}})"#, "unavailable unknown_tool replica"),
+        (
+            r#"say({"id": i, "error": {"code": -32602, "message": "Unknown tool: t_read"}})"#,
+            "unavailable unknown_tool replica",
+        ),
         (r#"say({"id": i, "error": {"code": -32602, "message": "bad"}})"#, "invalid_arguments - replica"),
         (r#"say({"id": i + 7, "result": {"content": []}})"#, "timed_out timed_out replica"),
-        (r#"say({"id": i, "result": {"content": [{"type": "text", "text": "y" * 2000000}]}})"#, "unavailable answer_too_large replica"),
+        (
+            r#"say({"id": i, "result": {"content": [{"type": "text", "text": "y" * 2000000}]}})"#,
+            "unavailable answer_too_large replica",
+        ),
     ] {
-        let (folder, mirror) = stdio(on_call, "{}", "t.read", "replica", "timeout = \"4s\"\n");
+        let timeout = if expected.starts_with("timed_out") { "8s" } else { "60s" };
+        let limits = format!("timeout = \"{timeout}\"\n");
+        let (folder, mirror) = stdio(on_call, "{}", "t.read", "replica", &limits);
         assert_eq!(told(&answer(&mirror, "t.read").await), expected, "{on_call}");
         assert_eq!(lines(&folder, "call"), 1);
         if on_call == "sys.exit(1)" {
@@ -143,15 +162,21 @@ async fn a_server_may_ask_and_notify_while_it_answers() {
 #[tokio::test]
 async fn a_call_that_is_given_up_is_cancelled_and_a_silent_server_started_again() {
     let (folder, mirror) = stdio("pass", "{}", "t.read", "replica", "timeout = \"1500ms\"\n");
-    for _ in 0..4 {
+    for _ in 0..20 {
         answer(&mirror, "t.read").await;
+        if lines(&folder, "start") >= 2 && lines(&folder, "cancelled") >= 1 {
+            return;
+        }
     }
-    assert!(lines(&folder, "cancelled") >= 1, "{}", log(&folder));
-    assert!(lines(&folder, "start") >= 2, "{}", log(&folder));
+    panic!("{}", log(&folder));
 }
 
 /// A server over streamable HTTP. `session`: it insists on one, and forgets it after `forgets` calls.
-async fn served(events: bool, forgets: usize, on_call: fn(&Value) -> Value) -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+async fn served(
+    events: bool,
+    forgets: usize,
+    on_call: fn(&Value) -> Value,
+) -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let (calls, hellos) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (calls_of, hellos_of) = (Arc::clone(&calls), Arc::clone(&hellos));
     let handler = move |headers: HeaderMap, body: String| {
@@ -166,7 +191,8 @@ async fn served(events: bool, forgets: usize, on_call: fn(&Value) -> Value) -> (
                         let text = format!(
                             ": hi\nevent: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{}}}}\n\n\
                              data: {}\ndata: {}\n\n",
-                            &text[..text.find(',').unwrap() + 1], &text[text.find(',').unwrap() + 1..]
+                            &text[..text.find(',').unwrap() + 1],
+                            &text[text.find(',').unwrap() + 1..]
                         );
                         ([("content-type", "text/event-stream")], text).into_response()
                     }
@@ -176,7 +202,9 @@ async fn served(events: bool, forgets: usize, on_call: fn(&Value) -> Value) -> (
             if ask["method"] == "initialize" {
                 let n = hellos.fetch_add(1, Ordering::SeqCst);
                 let capabilities = json!({"tools": {}, "experimental": {"lastcall.dev/modes": ["dry_run"]}});
-                let mut response = told(json!({"protocolVersion": "2025-03-26", "capabilities": capabilities, "serverInfo": {}}));
+                let mut response = told(
+                    json!({"protocolVersion": "2025-03-26", "capabilities": capabilities, "serverInfo": {}}),
+                );
                 response.headers_mut().insert("mcp-session-id", format!("s{n}").parse().unwrap());
                 return response;
             }
@@ -191,7 +219,9 @@ async fn served(events: bool, forgets: usize, on_call: fn(&Value) -> Value) -> (
             if ask["method"] == "tools/list" {
                 return match ask["params"]["cursor"].as_str() {
                     None => told(json!({"tools": [{"name": "other", "inputSchema": {}}], "nextCursor": "2"})),
-                    Some(_) => told(json!({"tools": [{"name": "t_read", "inputSchema": {"type": "object"}}]})),
+                    Some(_) => {
+                        told(json!({"tools": [{"name": "t_read", "inputSchema": {"type": "object"}}]}))
+                    }
                 };
             }
             let n = calls.fetch_add(1, Ordering::SeqCst) + 1;
@@ -212,7 +242,8 @@ async fn served(events: bool, forgets: usize, on_call: fn(&Value) -> Value) -> (
 #[tokio::test]
 async fn a_server_over_http_answers_by_json_and_by_events() {
     for events in [false, true] {
-        let (url, calls, hellos) = served(events, 0, |_| json!({"content": [], "structuredContent": {"total": 7}})).await;
+        let (url, calls, hellos) =
+            served(events, 0, |_| json!({"content": [], "structuredContent": {"total": 7}})).await;
         let mirror = mirror(&one("t.write", &format!("suppression = \"dry_run\", mcp = \"{url}\"")));
         let answers = futures_util::future::join_all((0..40).map(|_| answer(&mirror, "t.write"))).await;
         for answer in answers {
@@ -239,7 +270,16 @@ async fn a_probe_compares_what_the_server_lists_with_the_contract() {
     let text = one("t.read", &format!("suppression = \"replica\", mcp = \"{url}\""))
         + &one("t.write", &format!("suppression = \"dry_run\", mcp = \"{url}\""));
     let probed = mirror(&text).probe().await;
-    assert!(probed[0].fits && probed[0].notes[0].starts_with("its inputSchema is not that of the contract"), "{probed:?}");
-    assert!(!probed[1].fits && probed[1].notes[0].contains("lists no tool `t_write`: say by `name` how the server calls it, one of other, t_read"), "{probed:?}");
+    assert!(
+        probed[0].fits && probed[0].notes[0].starts_with("its inputSchema is not that of the contract"),
+        "{probed:?}"
+    );
+    assert!(
+        !probed[1].fits
+            && probed[1].notes[0].contains(
+                "lists no tool `t_write`: say by `name` how the server calls it, one of other, t_read"
+            ),
+        "{probed:?}"
+    );
     assert_eq!(calls.load(Ordering::SeqCst), 0);
 }

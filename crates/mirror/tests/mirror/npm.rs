@@ -11,8 +11,10 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::common::{call, record, told};
 
-const PACKAGES: [&str; 2] =
-    ["@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"];
+const PACKAGES: [&str; 2] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+];
 
 /// The folder of the packages; without node or the registry a message, or where they are required a failure.
 fn servers(without: &str) -> Option<PathBuf> {
@@ -38,7 +40,8 @@ fn install() -> Result<PathBuf, String> {
     }
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"]).arg(&folder);
+    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"])
+        .arg(&folder);
     let output = npm.args(PACKAGES).stdin(Stdio::null()).output().map_err(|e| format!("npm: {e}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -92,7 +95,9 @@ fn everything() -> Registry {
 
 fn all(endpoint: &str) -> String {
     let of = |tool: &str, suppression: &str| {
-        format!("[tools.\"{tool}\"]\ncandidates = [{{contract = \"{tool}@1\", suppression = \"{suppression}\", {endpoint}}}]\n")
+        format!(
+            "[tools.\"{tool}\"]\ncandidates = [{{contract = \"{tool}@1\", suppression = \"{suppression}\", {endpoint}}}]\n"
+        )
     };
     format!(
         "[defaults]\ntimeout = \"60s\"\n{}{}{}{}timeout = \"1500ms\"\n{}",
@@ -117,7 +122,10 @@ async fn asked_everything(mirror: &Mirror) {
     assert!(result.contains("structuredContent"), "{result}");
     assert_eq!(answered(mirror, "e.gone", json!({})).await.0, "unavailable unknown_tool replica");
     // the server does not know the mode, so nothing is sent
-    assert_eq!(answered(mirror, "e.write", json!({"message": "x"})).await.0, "unavailable dry_run_not_offered not_executed");
+    assert_eq!(
+        answered(mirror, "e.write", json!({"message": "x"})).await.0,
+        "unavailable dry_run_not_offered not_executed"
+    );
     let (told, _) = answered(mirror, "e.long", json!({"duration": 30, "steps": 30})).await;
     assert_eq!(told, "timed_out timed_out replica");
     assert_eq!(answered(mirror, "e.sum", json!({"a": 1, "b": 2})).await.0, "ok - replica");
@@ -141,7 +149,10 @@ async fn the_everything_server_over_http() {
     let Some(folder) = servers("the everything server over HTTP") else { return };
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut server = tokio::process::Command::new("node");
-    server.arg(folder.join("server-everything/dist/index.js")).arg("streamableHttp").env("PORT", port.to_string());
+    server
+        .arg(folder.join("server-everything/dist/index.js"))
+        .arg("streamableHttp")
+        .env("PORT", port.to_string());
     server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut server = server.spawn().unwrap();
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
@@ -151,7 +162,8 @@ async fn the_everything_server_over_http() {
         }
     }
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-    let settings = Settings::parse(&all(&format!("mcp = \"http://127.0.0.1:{port}/mcp\"")), "mirror.toml").unwrap();
+    let settings =
+        Settings::parse(&all(&format!("mcp = \"http://127.0.0.1:{port}/mcp\"")), "mirror.toml").unwrap();
     asked_everything(&Mirror::new(&everything(), &settings).unwrap()).await;
     server.kill().await.unwrap();
 }
@@ -168,7 +180,9 @@ async fn the_filesystem_server_writes_nothing() {
         ("f.write", "write", definition("write_file", &json!({"path": {}, "content": {}}))),
         ("f.send", "send", definition("write_file", &json!({"path": {}, "content": {}}))),
     ]);
-    let of = |tool: &str, rest: &str| format!("[tools.\"{tool}\"]\ncandidates = [{{contract = \"{tool}@1\"{rest}}}]\n");
+    let of = |tool: &str, rest: &str| {
+        format!("[tools.\"{tool}\"]\ncandidates = [{{contract = \"{tool}@1\"{rest}}}]\n")
+    };
     let parsed = |text: &str| Settings::parse(text, "mirror.toml").unwrap();
     let text = format!(
         "[defaults]\ntimeout = \"60s\"\n{}{}{}",
@@ -196,7 +210,10 @@ async fn the_filesystem_server_writes_nothing() {
     let names: Vec<_> = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["there.txt"]);
     // the same call does write where a sandbox is stated: the count above is no accident
-    let text = format!("[defaults]\ntimeout = \"60s\"\n{}", of("f.write", &format!(", suppression = \"sandbox\", mcp_command = {argv}")));
+    let text = format!(
+        "[defaults]\ntimeout = \"60s\"\n{}",
+        of("f.write", &format!(", suppression = \"sandbox\", mcp_command = {argv}"))
+    );
     let sandbox = Mirror::new(&tools, &parsed(&text)).unwrap();
     assert_eq!(answered(&sandbox, "f.write", write).await.0, "ok - sandbox");
     assert!(root.join("new.txt").is_file());

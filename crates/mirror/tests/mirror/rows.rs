@@ -30,7 +30,10 @@ const STAND: Stand = Stand { from: 41, to: 42, through: Some(Timestamp(1_780_000
 fn a_row_is_kept_text_and_what_the_mirror_adds() {
     let text = "{\"extra\" : [1.0,  {\"b\":1,\"a\":2}], \"schema_version\":1, \"call_id\":\"c\\u0031\", \"ts\":\"2026-06-01T00:00:00+02:00\",\
         \"tool_id\":\"t\", \"arguments\": {\"id\" : 1e0 , \"x\":\"\\/\"}, \"outcome\":{\"status\":\"ok\",\"new\":1}, \"type\":\"tool_call\"}";
-    let replayed = Replayed { candidates: vec![answer("t@2", Status::Ok)], current_rerun: Some(answer("t@1", Status::Ok)) };
+    let replayed = Replayed {
+        candidates: vec![answer("t@2", Status::Ok)],
+        current_rerun: Some(answer("t@1", Status::Ok)),
+    };
     let written = row(Some(text), &call(text), STAND, &replayed);
     let added = r#"{"contract_id":"t@2","input":"raw","executed":true,"status":"ok","error_code":"e\"1","error_class":"k","arguments":{"id": 1.0},"result":{"a":[1e2, "\u00e4"]},"partial":false,"suppression":"replica","latency_ms":1.235}"#;
     assert_eq!(
@@ -64,15 +67,32 @@ fn a_coverage_row_says_how_far() {
 fn every_status_and_suppression_is_read_again() {
     let text = record("t", "c", &json!({}));
     for status in [
-        Status::Ok, Status::InvalidArguments, Status::BusinessError, Status::PermissionDenied, Status::RateLimited,
-        Status::Timeout, Status::PlatformError, Status::Unknown, Status::TimedOut, Status::Shed, Status::Unavailable,
-        Status::SampledOut, Status::NotRun,
+        Status::Ok,
+        Status::InvalidArguments,
+        Status::BusinessError,
+        Status::PermissionDenied,
+        Status::RateLimited,
+        Status::Timeout,
+        Status::PlatformError,
+        Status::Unknown,
+        Status::TimedOut,
+        Status::Shed,
+        Status::Unavailable,
+        Status::SampledOut,
+        Status::NotRun,
     ] {
         for suppression in [
-            Suppression::Replica, Suppression::Snapshot, Suppression::DryRun, Suppression::Sandbox, Suppression::Stub,
+            Suppression::Replica,
+            Suppression::Snapshot,
+            Suppression::DryRun,
+            Suppression::Sandbox,
+            Suppression::Stub,
             Suppression::NotExecuted,
         ] {
-            let replayed = Replayed { candidates: vec![Answer { suppression, ..answer("t@2", status) }], current_rerun: None };
+            let replayed = Replayed {
+                candidates: vec![Answer { suppression, ..answer("t@2", status) }],
+                current_rerun: None,
+            };
             let written = row(Some(&text), &call(&text), STAND, &replayed);
             let candidate = &call(&written).candidates[0];
             assert_eq!((candidate.status, candidate.suppression), (status, suppression));
@@ -82,11 +102,17 @@ fn every_status_and_suppression_is_read_again() {
 
 #[test]
 fn a_row_that_is_too_large_can_be_lightened() {
-    let replayed = Replayed { candidates: vec![answer("t@2", Status::Ok)], current_rerun: Some(answer("t@1", Status::Ok)) };
+    let replayed = Replayed {
+        candidates: vec![answer("t@2", Status::Ok)],
+        current_rerun: Some(answer("t@1", Status::Ok)),
+    };
     let light = replayed.lightened();
     assert!(light.current_rerun.is_none());
     let answer = &light.candidates[0];
-    assert_eq!((answer.status, answer.error_class.as_deref()), (Status::Unavailable, Some("answer_too_large")));
+    assert_eq!(
+        (answer.status, answer.error_class.as_deref()),
+        (Status::Unavailable, Some("answer_too_large"))
+    );
     assert!(answer.result.is_none() && answer.arguments.is_none());
 }
 
@@ -95,8 +121,16 @@ fn json_text() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
         Just("true".to_owned()),
-        prop::sample::select(vec!["0", "-0.0", "1.0", "1e5", "1E-7", "123456789012345678901234567890", "0.1000"])
-            .prop_map(str::to_owned),
+        prop::sample::select(vec![
+            "0",
+            "-0.0",
+            "1.0",
+            "1e5",
+            "1E-7",
+            "123456789012345678901234567890",
+            "0.1000"
+        ])
+        .prop_map(str::to_owned),
         string_text(),
     ];
     let space = prop::sample::select(vec!["", " ", "\n", "\t\r\n"]);
@@ -106,7 +140,8 @@ fn json_text() -> impl Strategy<Value = String> {
             (prop::collection::vec(inner, 0..4), space.clone())
                 .prop_map(|(items, space)| format!("[{space}{}{space}]", items.join(&format!("{space},")))),
             (pairs, space.clone()).prop_map(|(pairs, space)| {
-                let pairs: Vec<String> = pairs.iter().map(|(k, v)| format!("{k}{space}:{space}{v}")).collect();
+                let pairs: Vec<String> =
+                    pairs.iter().map(|(k, v)| format!("{k}{space}:{space}{v}")).collect();
                 format!("{{{space}{}{space}}}", pairs.join(","))
             }),
         ]
@@ -130,15 +165,25 @@ fn escaped(text: &str, every: usize) -> String {
 }
 
 fn string_text() -> impl Strategy<Value = String> {
-    (prop::string::string_regex("[a-zä\"\\\\\u{1}\u{1F600} ]{0,8}").unwrap(), 0usize..4).prop_map(|(text, every)| escaped(&text, every))
+    (prop::string::string_regex("[a-zä\"\\\\\u{1}\u{1F600} ]{0,8}").unwrap(), 0usize..4)
+        .prop_map(|(text, every)| escaped(&text, every))
 }
 
 /// Fields of a native record, in any order, some that no build knows, keys escaped or not.
 fn records() -> impl Strategy<Value = String> {
-    let unknown = prop::collection::vec((prop::string::string_regex("x[a-zä\" ]{0,6}").unwrap(), json_text()), 0..4);
+    let unknown =
+        prop::collection::vec((prop::string::string_regex("x[a-zä\" ]{0,6}").unwrap(), json_text()), 0..4);
     let flags = prop::collection::vec(any::<bool>(), 8);
-    (json_text(), json_text(), unknown, flags, prop::collection::vec(0usize..3, 32), any::<u64>(), json_text()).prop_map(
-        |(arguments, result, unknown, flags, escapes, order, deep)| {
+    (
+        json_text(),
+        json_text(),
+        unknown,
+        flags,
+        prop::collection::vec(0usize..3, 32),
+        any::<u64>(),
+        json_text(),
+    )
+        .prop_map(|(arguments, result, unknown, flags, escapes, order, deep)| {
             let mirrored = flags[0];
             let mut fields: Vec<(String, String)> = vec![
                 ("type".into(), if mirrored { "\"mirrored_call\"".into() } else { "\"tool_call\"".into() }),
@@ -153,13 +198,19 @@ fn records() -> impl Strategy<Value = String> {
                 false => fields.push(("arguments_text".into(), escaped(&arguments, escapes[30]))),
             }
             if flags[2] {
-                fields.push(("envelope".into(), "{\"session_id\":\"s\\u00e4\",\"delegation\":[\"a\"],\"odd\":1}".into()));
+                fields.push((
+                    "envelope".into(),
+                    "{\"session_id\":\"s\\u00e4\",\"delegation\":[\"a\"],\"odd\":1}".into(),
+                ));
             }
             if flags[3] {
                 fields.push(("fidelity".into(), "\"reconstructed\"".into()));
             }
             if mirrored {
-                fields.push(("candidates".into(), "[{\"contract_id\":\"t@9\",\"status\":\"ok\",\"z\":1}]".into()));
+                fields.push((
+                    "candidates".into(),
+                    "[{\"contract_id\":\"t@9\",\"status\":\"ok\",\"z\":1}]".into(),
+                ));
                 fields.push(("upstream".into(), "{\"from\":1,\"to\":2}".into()));
             }
             if flags[4] {
@@ -178,8 +229,7 @@ fn records() -> impl Strategy<Value = String> {
                 .map(|((key, value), every)| format!("{}{space}:{value}", escaped(key, *every)))
                 .collect();
             format!("{{{}}}", texts.join(&format!("{space},")))
-        },
-    )
+        })
 }
 
 /// Top-level fields as they stand, without those that the mirror says.
@@ -211,7 +261,12 @@ fn kept(text: &str) -> Vec<(String, String)> {
 
 fn same_call(a: &CallRecord<'_>) -> String {
     let call = CallRecord { upstream: None, candidates: Vec::new(), current_rerun: None, ..a.clone() };
-    format!("{} {} {}", serde_json::to_string(&call).unwrap(), call.outcome.unknown_fields, call.envelope.unknown_fields)
+    format!(
+        "{} {} {}",
+        serde_json::to_string(&call).unwrap(),
+        call.outcome.unknown_fields,
+        call.envelope.unknown_fields
+    )
 }
 
 proptest! {

@@ -1,6 +1,4 @@
-use lastcall_mirror::{
-    BREAKER_KEYS, CANDIDATE_KEYS, LIMIT_KEYS, RERUN_KEYS, Settings, TOOL_KEYS,
-};
+use lastcall_mirror::{BREAKER_KEYS, CANDIDATE_KEYS, LIMIT_KEYS, RERUN_KEYS, Settings, TOOL_KEYS};
 
 use crate::common::*;
 
@@ -46,7 +44,8 @@ candidates = [{http = "http://h/"}, {contract = "a@1", sandbox = "x"}, {contract
   {contract = "a@1", suppression = "replica", http = "http://h/", headers = {A = "$MISSING", "b c" = "x", Host = "h"}}]
 rerun = {share = 0.1}
 "#;
-    let lines: Vec<String> = errors(text).lines().map(|l| l.trim_start_matches("mirror.toml:").to_owned()).collect();
+    let lines: Vec<String> =
+        errors(text).lines().map(|l| l.trim_start_matches("mirror.toml:").to_owned()).collect();
     let expected = [
         "3: unknown key `concurency` in [defaults]. Perhaps `concurrency` was meant; known are on, concurrency, rate, timeout, sample, max_age, retries, breaker, max_answer.",
         "7: unknown key `paus` in `defaults.breaker`. Perhaps `pause` was meant; known are failures, pause.",
@@ -86,14 +85,23 @@ fn what_the_registry_does_not_know_is_said_with_what_is_near() {
         wrong("[tools.\"t.raed\"]\n"),
         "mirror.toml:1: the registry has no tool `t.raed`. Perhaps `t.read` was meant."
     );
-    assert!(wrong("[tools.\"t.read\"]\ncandidates = [{contract = \"t.read@3\"}]").contains("no contract `t.read@3`"));
+    assert!(
+        wrong("[tools.\"t.read\"]\ncandidates = [{contract = \"t.read@3\"}]")
+            .contains("no contract `t.read@3`")
+    );
     assert_eq!(
         wrong("[tools.\"t.read\"]\ncandidates = [{contract = \"t.write@2\"}]"),
         "mirror.toml:2: `t.write@2` is a contract of `t.write`, not of `t.read`. Name one of `t.read`, or move it there."
     );
-    assert!(wrong("[tools.\"t.read\"]\ncandidates = [{contract = \"t.read@2\"}, {contract = \"t.read@2\"}]").contains("stands here twice"));
+    assert!(
+        wrong("[tools.\"t.read\"]\ncandidates = [{contract = \"t.read@2\"}, {contract = \"t.read@2\"}]")
+            .contains("stands here twice")
+    );
     assert!(wrong(&one("t.read", "suppression = \"replica\"")).contains("says not what is asked"));
-    assert!(wrong(&one("t.read", "http = \"http://h/\"")).contains("without `suppression`: its side effect is `read`"));
+    assert!(
+        wrong(&one("t.read", "http = \"http://h/\""))
+            .contains("without `suppression`: its side effect is `read`")
+    );
     let rerun = "[tools.\"t.write\"]\nrerun = {suppression = \"sandbox\", http = \"http://h/\"}\n";
     assert!(wrong(rerun).contains("only tools that read are run again"));
     // a contract by an alias or a short form is the contract
@@ -102,15 +110,21 @@ fn what_the_registry_does_not_know_is_said_with_what_is_near() {
 
 #[test]
 fn no_print_holds_a_secret() {
-    let text = one("t.read", "suppression = \"replica\", http = \"http://h/?key=s3cret\", headers = {A = \"x $TOKEN\", B = \"${TOKEN}y$$\"}")
-        + &one("t.put", "suppression = \"sandbox\", command = [\"run\", \"--key=s3cret\"], env = {A = \"$TOKEN\"}");
+    let text = one(
+        "t.read",
+        "suppression = \"replica\", http = \"http://h/?key=s3cret\", headers = {A = \"x $TOKEN\", B = \"${TOKEN}y$$\"}",
+    ) + &one(
+        "t.put",
+        "suppression = \"sandbox\", command = [\"run\", \"--key=s3cret\"], env = {A = \"$TOKEN\"}",
+    );
     let settings = settings(&text);
     let mirror = lastcall_mirror::Mirror::new(&registry(), &settings).unwrap();
     for print in [format!("{settings:?}"), format!("{settings:#?}"), format!("{mirror:?}")] {
         assert!(print.contains("http://h/") && print.contains("***"), "{print}");
         assert!(!print.contains("s3cret"), "{print}");
     }
-    let error = errors("[tools.a]\ncandidates = [{contract = \"a@1\", headers = {A = \"s3cret$X\"}, http = 3}]\n");
+    let error =
+        errors("[tools.a]\ncandidates = [{contract = \"a@1\", headers = {A = \"s3cret$X\"}, http = 3}]\n");
     assert!(!error.contains("s3cret"), "{error}");
 }
 
@@ -118,12 +132,17 @@ fn no_print_holds_a_secret() {
 fn the_reference_names_every_key() {
     let book = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/mirror-settings.md");
     let text = std::fs::read_to_string(book).unwrap();
-    let keys = LIMIT_KEYS.iter().chain(&TOOL_KEYS).chain(&CANDIDATE_KEYS).chain(&RERUN_KEYS).chain(&BREAKER_KEYS);
+    let keys =
+        LIMIT_KEYS.iter().chain(&TOOL_KEYS).chain(&CANDIDATE_KEYS).chain(&RERUN_KEYS).chain(&BREAKER_KEYS);
     for key in keys {
         assert!(text.contains(&format!("`{key}`")), "docs/src/mirror-settings.md says nothing of `{key}`");
     }
     for class in lastcall_mirror::CLASSES {
-        let named = class.replace("5xx", "503").replace("4xx", "404").replace("3xx", "302").replace("other", "304");
-        assert!(text.contains(class) || text.contains(&named), "docs/src/mirror-settings.md says nothing of {class}");
+        let named =
+            class.replace("5xx", "503").replace("4xx", "404").replace("3xx", "302").replace("other", "304");
+        assert!(
+            text.contains(class) || text.contains(&named),
+            "docs/src/mirror-settings.md says nothing of {class}"
+        );
     }
 }
