@@ -119,8 +119,6 @@ impl Resolve for Names {
 
 #[cfg(test)]
 mod tests {
-    use lastcall_contract::Digest;
-
     use super::*;
 
     #[test]

@@ -231,6 +231,7 @@ fn of_candidates(registry: &mut Named<'_>, counts: &[CandidateCounts]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use std::time::Duration;
 
@@ -240,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::kafka::Key;
-    use crate::telemetry::{About, Told as _};
+    use crate::telemetry::{About, Told};
 
     /// The table in the docs is what is exported.
     #[test]

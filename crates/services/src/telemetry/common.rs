@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 use lastcall_event::Timestamp;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode as write;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -64,7 +64,7 @@ impl<'a> Named<'a> {
     }
 
     /// Adds a metric: its name without the service's prefix.
-    pub fn add(&mut self, name: &str, metric: impl Metric + EncodeMetric) {
+    pub fn add(&mut self, name: &str, metric: impl Metric) {
         let name = format!("{}_{name}", self.prefix);
         let what = self.table.iter().find(|(known, _, _)| *known == name).map_or("", |(_, _, what)| *what);
         self.registry.register(name, what, metric);
