@@ -104,12 +104,10 @@ fn the_compose_file_names_what_is_there() {
 
 /// What a place in a container is outside: a config is a file beside the compose file.
 fn here(arg: &str, compose: &Value) -> String {
-    let configs = compose["services"]["mirror"]["configs"].as_array().into_iter().flatten();
-    for config in configs.filter(|config| config["target"] == *arg) {
-        let file = compose["configs"][config["source"].as_str().unwrap()]["file"].as_str().unwrap();
-        return root().join("docker").join(file).to_str().unwrap().to_owned();
-    }
-    arg.to_owned()
+    let mut configs = compose["services"]["mirror"]["configs"].as_array().into_iter().flatten();
+    let Some(config) = configs.find(|config| config["target"] == *arg) else { return arg.to_owned() };
+    let file = compose["configs"][config["source"].as_str().unwrap()]["file"].as_str().unwrap();
+    root().join("docker").join(file).to_str().unwrap().to_owned()
 }
 
 /// The mirror's own settings fit the registry that goes into the image, and those of the pipeline the examples'.

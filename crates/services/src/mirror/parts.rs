@@ -139,6 +139,7 @@ fn dead(bytes: &[u8]) -> Part {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use lastcall_contract::RegistryFiles;
     use lastcall_event::source::Map;
