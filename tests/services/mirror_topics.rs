@@ -234,7 +234,7 @@ fn partitions_are_added_to_both_or_it_says_so() {
 #[test]
 fn a_clock_moves_no_real_time_and_a_large_message_stops_nothing() {
     let Some(broker) = Broker::start() else { return };
-    broker.topic(UPSTREAM, 1, &[("max.message.bytes", "200000")]);
+    broker.topic(UPSTREAM, 1, &[("max.message.bytes", "2000000")]);
     broker.topic(OUTPUT, 1, &[("max.message.bytes", "60000")]);
     let world = World::new();
     let candidate = answering();
