@@ -185,9 +185,13 @@ fn unanswered(broker: &Broker, candidate: &Candidate, path: &str, gates: &Gates)
 
 /// Waits until a mirror knows its upstream complete through a moment.
 fn knows(member: &Member, moment: Timestamp) {
-    let address = member.running.as_ref().unwrap().address();
+    let running = member.running.as_ref().unwrap();
+    let address = running.address();
+    let begun = Instant::now();
     until("it knows its upstream again", || {
-        let state: Value = serde_json::from_str(&get(&address, "/state").1).unwrap();
+        let text = get(&address, "/state").1;
+        assert!(begun.elapsed() < 100 * SECOND, "{}{text}", running.said());
+        let state: Value = serde_json::from_str(&text).unwrap();
         let partitions = state["partitions"].as_array().unwrap();
         let through = |p: &Value| p["through"].as_str().and_then(Timestamp::parse);
         partitions.len() == 3 && partitions.iter().all(|p| through(p) > Some(moment))

@@ -35,6 +35,11 @@ impl Pulse {
         stalled.then_some(still)
     }
 
+    /// The polling thread was busy with an assignment: that is no standstill, however long it took.
+    pub fn busy(&self) {
+        self.last.store(self.now(), Ordering::SeqCst);
+    }
+
     /// Whether something of this assignment may be written now.
     pub fn allows(&self, generation: u64) -> bool {
         let still = self.now().saturating_sub(self.last.load(Ordering::SeqCst));
@@ -52,6 +57,9 @@ mod tests {
         assert!(pulse.beat(1).is_none() && pulse.allows(0));
         std::thread::sleep(Duration::from_millis(80));
         assert!(!pulse.allows(0), "before the next poll nobody knows");
+        pulse.busy();
+        assert!(pulse.beat(5).is_none() && pulse.allows(0), "an assignment took long");
+        std::thread::sleep(Duration::from_millis(80));
         assert!(pulse.beat(7).is_some());
         assert!(!pulse.allows(6) && pulse.allows(7));
     }

@@ -160,6 +160,8 @@ impl Context {
             inner.owned.insert(key, owned);
         }
         self.note(&inner);
+        // Looking for tails may take longer than a session; the client's own thread has kept it alive.
+        self.shared.pulse.busy();
         Ok(())
     }
 
